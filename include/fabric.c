@@ -1,0 +1,760 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fabric.c - reading, checking and writing fabric.json; see fabric.h.
+ *
+ * The file refers by GUID or name and the struct by index, so that a person can read the one and a
+ * program walk the other; loading checks each reference and the order of each array, and a wrong
+ * one is named with its key and index. What is unknown has no key. The keys:
+ *
+ *   format, version    "slurm-fabric/fabric", 1
+ *   discovered.how     "live" or "file"
+ *   discovered.source  local ports, or the file that was read
+ *   discovered.seen_ns when this content was first discovered, ns since the epoch
+ *   discovered.complete  true: nothing is known to be lost
+ *   discovered.missing [sentence] what is known to be lost
+ *   switches           [{guid, system_guid, name, chassis, level (0 leaf), plane, ports}]
+ *   links              [{a: {switch, port}, b: {switch, port}, WIRE}] between switches
+ *   ports              [{guid, node_guid, system_guid, host, device, port, switch, switch_port,
+ *                      rail, WIRE}] of HCAs; port is the number on the HCA
+ *   hosts              [{name, unit}]
+ *   units              [{name, leaves: [switch GUID], pod}]
+ *   pods               [{name, island}]
+ *   islands            [{name}]
+ *   WIRE               width (lanes), speed_bps (whole link), state ("active", "armed", "init",
+ *                      "down"), degraded
+ */
+#include "fabric.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io.h"
+#include "json.h"
+#include "text.h"
+
+static const char *const state_names[] = { "unknown", "down", "init", "armed", "active" };
+
+const char *link_state_name(enum link_state state)
+{
+	return state_names[state];
+}
+
+bool link_state_parse(const char *text, enum link_state *state)
+{
+	for (size_t i = 0; i < sizeof(state_names) / sizeof(state_names[0]); i++) {
+		if (strcmp(text, state_names[i]) == 0) {
+			*state = (enum link_state)i;
+			return true;
+		}
+	}
+	return false;
+}
+
+void fabric_free(struct fabric *f)
+{
+	if (!f)
+		return;
+	free(f->how);
+	free(f->source);
+	for (size_t i = 0; i < f->missing_count; i++)
+		free(f->missing[i]);
+	free(f->missing);
+	for (size_t i = 0; i < f->switch_count; i++) {
+		free(f->switches[i].name);
+		free(f->switches[i].chassis);
+	}
+	free(f->switches);
+	free(f->links);
+	for (size_t i = 0; i < f->port_count; i++)
+		free(f->ports[i].device);
+	free(f->ports);
+	for (size_t i = 0; i < f->host_count; i++)
+		free(f->hosts[i].name);
+	free(f->hosts);
+	for (size_t i = 0; i < f->unit_count; i++) {
+		free(f->units[i].name);
+		free(f->units[i].leaves);
+	}
+	free(f->units);
+	for (size_t i = 0; i < f->pod_count; i++)
+		free(f->pods[i].name);
+	free(f->pods);
+	for (size_t i = 0; i < f->island_count; i++)
+		free(f->islands[i].name);
+	free(f->islands);
+	free(f);
+}
+
+/* Finding: the arrays are sorted, so each is a binary search. */
+
+size_t fabric_find_switch(const struct fabric *f, uint64_t guid)
+{
+	size_t low = 0, high = f->switch_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		if (f->switches[mid].guid < guid)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < f->switch_count && f->switches[low].guid == guid ? low : FABRIC_NONE;
+}
+
+size_t fabric_find_port(const struct fabric *f, uint64_t guid)
+{
+	size_t low = 0, high = f->port_count;
+
+	if (guid == 0)
+		return FABRIC_NONE;
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		if (f->ports[mid].guid < guid)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < f->port_count && f->ports[low].guid == guid ? low : FABRIC_NONE;
+}
+
+/* Index of name among count elements of size bytes whose first member is their name, sorted. */
+static size_t find_name(const void *base, size_t count, size_t size, const char *name)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		int order = strcmp(*(char *const *)((const char *)base + mid * size), name);
+		if (order == 0)
+			return mid;
+		if (order < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return FABRIC_NONE;
+}
+
+_Static_assert(offsetof(struct fabric_host, name) == 0, "find_name() reads the first member");
+_Static_assert(offsetof(struct fabric_unit, name) == 0, "find_name() reads the first member");
+_Static_assert(offsetof(struct fabric_pod, name) == 0, "find_name() reads the first member");
+_Static_assert(offsetof(struct fabric_island, name) == 0, "find_name() reads the first member");
+
+size_t fabric_find_host(const struct fabric *f, const char *name)
+{
+	return find_name(f->hosts, f->host_count, sizeof(*f->hosts), name);
+}
+
+/* Reading. */
+
+struct loader {
+	struct json_reader r; /* its source is where, inside an array */
+	const char *file;
+	char where[320];
+	struct fabric *f;
+};
+
+/* The array under key and zeroed room for its elements; NULL when r says why. */
+static void *start_array(struct loader *l, json_object *top, const char *key, size_t size,
+			 json_object **array)
+{
+	void *room;
+
+	*array = json_read_array(&l->r, top, key);
+	if (!*array)
+		return NULL;
+	room = calloc(json_object_array_length(*array) + 1, size);
+	if (!room)
+		l->r.rc = err_set(l->r.err, ENOMEM, "%s: out of memory", l->file);
+	return room;
+}
+
+static json_object *element(struct loader *l, json_object *array, size_t i, const char *key)
+{
+	snprintf(l->where, sizeof(l->where), "%.240s: %s[%zu]", l->file, key, i);
+	l->r.source = l->where;
+	return json_item_object(&l->r, array, i, key);
+}
+
+static void end_array(struct loader *l)
+{
+	l->r.source = l->file;
+}
+
+/* A required word that is safe wherever names go: topology.conf, terminals, job fields. */
+static char *read_name(struct loader *l, json_object *o, const char *key)
+{
+	char *name = json_read_strdup(&l->r, o, key);
+
+	if (name && !name_valid(name, FABRIC_NAME_MAX)) {
+		json_fail(&l->r, "key \"%s\" is no name: 1 to %d letters, digits, '_', '.', '-'", key,
+			  FABRIC_NAME_MAX);
+	}
+	return name;
+}
+
+static char *read_optional_name(struct loader *l, json_object *o, const char *key)
+{
+	return json_has(o, key) ? read_name(l, o, key) : NULL;
+}
+
+static int read_optional_int(struct loader *l, json_object *o, const char *key, int max, int unknown)
+{
+	return json_has(o, key) ? (int)json_read_int(&l->r, o, key, 0, max) : unknown;
+}
+
+static void need_order(struct loader *l, bool in_order, const char *by)
+{
+	if (!in_order)
+		json_fail(&l->r, "not behind the element before it: they are sorted by %s, each once", by);
+}
+
+/* The index of the switch that key names by GUID. */
+static size_t read_switch(struct loader *l, json_object *o, const char *key)
+{
+	uint64_t guid = json_read_guid(&l->r, o, key);
+	size_t i = fabric_find_switch(l->f, guid);
+
+	if (l->r.rc == 0 && i == FABRIC_NONE)
+		json_fail(&l->r, "key \"%s\": there is no switch 0x%016llx in \"switches\"", key,
+			  (unsigned long long)guid);
+	return i;
+}
+
+/* The index of the element of another array that key names. */
+static size_t read_reference(struct loader *l, json_object *o, const char *key, const void *base,
+			     size_t count, size_t size)
+{
+	const char *name = json_read_string(&l->r, o, key);
+	size_t i = name ? find_name(base, count, size, name) : FABRIC_NONE;
+
+	if (name && i == FABRIC_NONE)
+		json_fail(&l->r, "key \"%s\": there is no %s \"%.64s\" in \"%ss\"", key, key, name, key);
+	return i;
+}
+
+static bool width_valid(int width)
+{
+	return width == 1 || width == 2 || width == 4 || width == 8 || width == 12;
+}
+
+static void read_wire(struct loader *l, json_object *o, struct fabric_wire *wire)
+{
+	const char *state;
+
+	wire->width = read_optional_int(l, o, "width", 12, 0);
+	if (json_has(o, "width") && !width_valid(wire->width))
+		json_fail(&l->r, "key \"width\" is %d; links have 1, 2, 4, 8 or 12 lanes", wire->width);
+	if (json_has(o, "speed_bps"))
+		wire->speed_bps = (uint64_t)json_read_int(&l->r, o, "speed_bps", 1, INT64_MAX);
+	state = json_has(o, "state") ? json_read_string(&l->r, o, "state") : NULL;
+	if (state && !link_state_parse(state, &wire->state))
+		json_fail(&l->r, "key \"state\" is \"%.32s\", not active, armed, init or down", state);
+	wire->degraded = json_has(o, "degraded") && json_read_bool(&l->r, o, "degraded");
+}
+
+static void load_discovered(struct loader *l, json_object *top)
+{
+	json_object *o = json_read_object(&l->r, top, "discovered"), *missing;
+	struct fabric *f = l->f;
+	bool complete;
+
+	f->how = json_read_strdup(&l->r, o, "how");
+	f->source = json_read_strdup(&l->r, o, "source");
+	f->seen_ns = json_read_int(&l->r, o, "seen_ns", 0, INT64_MAX);
+	complete = json_read_bool(&l->r, o, "complete");
+	f->missing = start_array(l, o, "missing", sizeof(*f->missing), &missing);
+	for (size_t i = 0; l->r.rc == 0 && i < json_object_array_length(missing); i++) {
+		const char *text = json_item_string(&l->r, missing, i, "missing");
+		char *copy = text ? strdup(text) : NULL;
+		if (copy)
+			f->missing[f->missing_count++] = copy;
+		else if (text)
+			l->r.rc = err_set(l->r.err, ENOMEM, "%s: out of memory", l->file);
+	}
+	if (l->r.rc == 0 && complete != (f->missing_count == 0))
+		json_fail(&l->r, "key \"complete\" contradicts \"missing\"");
+}
+
+static void load_islands(struct loader *l, json_object *top)
+{
+	struct fabric *f = l->f;
+	json_object *array;
+
+	f->islands = start_array(l, top, "islands", sizeof(*f->islands), &array);
+	for (size_t i = 0; l->r.rc == 0 && i < json_object_array_length(array); i++) {
+		json_object *o = element(l, array, i, "islands");
+		struct fabric_island *island = &f->islands[f->island_count++];
+		island->name = read_name(l, o, "name");
+		if (l->r.rc == 0 && i)
+			need_order(l, strcmp(island[-1].name, island->name) < 0, "name");
+	}
+	end_array(l);
+}
+
+static void load_pods(struct loader *l, json_object *top)
+{
+	struct fabric *f = l->f;
+	json_object *array;
+
+	f->pods = start_array(l, top, "pods", sizeof(*f->pods), &array);
+	for (size_t i = 0; l->r.rc == 0 && i < json_object_array_length(array); i++) {
+		json_object *o = element(l, array, i, "pods");
+		struct fabric_pod *pod = &f->pods[f->pod_count++];
+		pod->name = read_name(l, o, "name");
+		pod->island = read_reference(l, o, "island", f->islands, f->island_count,
+					     sizeof(*f->islands));
+		if (l->r.rc == 0 && i)
+			need_order(l, strcmp(pod[-1].name, pod->name) < 0, "name");
+	}
+	end_array(l);
+}
+
+static void load_switches(struct loader *l, json_object *top)
+{
+	struct fabric *f = l->f;
+	json_object *array;
+
+	f->switches = start_array(l, top, "switches", sizeof(*f->switches), &array);
+	for (size_t i = 0; l->r.rc == 0 && i < json_object_array_length(array); i++) {
+		json_object *o = element(l, array, i, "switches");
+		struct fabric_switch *sw = &f->switches[f->switch_count++];
+		sw->guid = json_read_guid(&l->r, o, "guid");
+		if (json_has(o, "system_guid"))
+			sw->system_guid = json_read_guid(&l->r, o, "system_guid");
+		sw->name = read_name(l, o, "name");
+		sw->chassis = read_optional_name(l, o, "chassis");
+		sw->level = read_optional_int(l, o, "level", 64, -1);
+		sw->plane = read_optional_int(l, o, "plane", 255, -1);
+		sw->ports = read_optional_int(l, o, "ports", 255, 0);
+		if (l->r.rc == 0 && i)
+			need_order(l, sw[-1].guid < sw->guid, "GUID");
+	}
+	end_array(l);
+}
+
+static void load_end(struct loader *l, json_object *o, const char *key, size_t *sw, int *port)
+{
+	json_object *end = json_read_object(&l->r, o, key);
+
+	*sw = read_switch(l, end, "switch");
+	*port = (int)json_read_int(&l->r, end, "port", 1, 255);
+}
+
+static bool link_before(const struct fabric_link *a, const struct fabric_link *b)
+{
+	if (a->a != b->a)
+		return a->a < b->a;
+	if (a->a_port != b->a_port)
+		return a->a_port < b->a_port;
+	if (a->b != b->b)
+		return a->b < b->b;
+	return a->b_port < b->b_port;
+}
+
+static void load_links(struct loader *l, json_object *top)
+{
+	struct fabric *f = l->f;
+	json_object *array;
+
+	f->links = start_array(l, top, "links", sizeof(*f->links), &array);
+	for (size_t i = 0; l->r.rc == 0 && i < json_object_array_length(array); i++) {
+		json_object *o = element(l, array, i, "links");
+		struct fabric_link *link = &f->links[f->link_count++];
+		load_end(l, o, "a", &link->a, &link->a_port);
+		load_end(l, o, "b", &link->b, &link->b_port);
+		read_wire(l, o, &link->wire);
+		if (l->r.rc == 0 &&
+		    (link->a > link->b || (link->a == link->b && link->a_port >= link->b_port)))
+			json_fail(&l->r, "\"a\" must be the lower end");
+		if (l->r.rc == 0 && i)
+			need_order(l, link_before(link - 1, link), "\"a\", then \"b\"");
+	}
+	end_array(l);
+}
+
+static void load_units(struct loader *l, json_object *top)
+{
+	struct fabric *f = l->f;
+	json_object *array;
+
+	f->units = start_array(l, top, "units", sizeof(*f->units), &array);
+	for (size_t i = 0; l->r.rc == 0 && i < json_object_array_length(array); i++) {
+		json_object *o = element(l, array, i, "units"), *leaves;
+		struct fabric_unit *unit = &f->units[f->unit_count++];
+		unit->name = read_name(l, o, "name");
+		unit->pod = read_reference(l, o, "pod", f->pods, f->pod_count, sizeof(*f->pods));
+		unit->leaves = start_array(l, o, "leaves", sizeof(*unit->leaves), &leaves);
+		for (size_t j = 0; l->r.rc == 0 && j < json_object_array_length(leaves); j++) {
+			const char *text = json_item_string(&l->r, leaves, j, "leaves");
+			uint64_t guid = 0;
+			size_t sw = FABRIC_NONE;
+			if (text && guid_parse(text, &guid))
+				sw = fabric_find_switch(f, guid);
+			if (text && sw == FABRIC_NONE)
+				json_fail(&l->r, "leaves %zu: \"%.40s\" is no GUID of \"switches\"", j, text);
+			unit->leaves[unit->leaf_count++] = sw;
+			if (l->r.rc == 0 && j)
+				need_order(l, unit->leaves[j - 1] < sw, "GUID (\"leaves\")");
+		}
+		if (l->r.rc == 0 && unit->leaf_count == 0)
+			json_fail(&l->r, "key \"leaves\" is empty; a unit has at least one");
+		if (l->r.rc == 0 && i)
+			need_order(l, strcmp(unit[-1].name, unit->name) < 0, "name");
+	}
+	end_array(l);
+}
+
+static void load_hosts(struct loader *l, json_object *top)
+{
+	struct fabric *f = l->f;
+	json_object *array;
+
+	f->hosts = start_array(l, top, "hosts", sizeof(*f->hosts), &array);
+	for (size_t i = 0; l->r.rc == 0 && i < json_object_array_length(array); i++) {
+		json_object *o = element(l, array, i, "hosts");
+		struct fabric_host *host = &f->hosts[f->host_count++];
+		host->name = read_name(l, o, "name");
+		host->unit = FABRIC_NONE;
+		if (json_has(o, "unit"))
+			host->unit = read_reference(l, o, "unit", f->units, f->unit_count,
+						    sizeof(*f->units));
+		if (l->r.rc == 0 && i)
+			need_order(l, strcmp(host[-1].name, host->name) < 0, "name");
+	}
+	end_array(l);
+}
+
+static bool port_before(const struct fabric_port *a, const struct fabric_port *b)
+{
+	if (a->guid != b->guid)
+		return a->guid < b->guid;
+	if (a->guid)
+		return false; /* a port GUID is there once */
+	if (a->node_guid != b->node_guid)
+		return a->node_guid < b->node_guid;
+	return a->port < b->port;
+}
+
+static void load_port(struct loader *l, json_object *o, struct fabric_port *port)
+{
+	struct fabric *f = l->f;
+
+	if (json_has(o, "guid"))
+		port->guid = json_read_guid(&l->r, o, "guid");
+	port->node_guid = json_read_guid(&l->r, o, "node_guid");
+	if (json_has(o, "system_guid"))
+		port->system_guid = json_read_guid(&l->r, o, "system_guid");
+	port->host = FABRIC_NONE;
+	if (json_has(o, "host"))
+		port->host = read_reference(l, o, "host", f->hosts, f->host_count, sizeof(*f->hosts));
+	port->device = read_optional_name(l, o, "device");
+	port->port = (int)json_read_int(&l->r, o, "port", 1, 255);
+	port->sw = json_has(o, "switch") ? read_switch(l, o, "switch") : FABRIC_NONE;
+	if (json_has(o, "switch"))
+		port->sw_port = (int)json_read_int(&l->r, o, "switch_port", 1, 255);
+	port->rail = read_optional_int(l, o, "rail", 255, -1);
+	read_wire(l, o, &port->wire);
+}
+
+static void load_ports(struct loader *l, json_object *top)
+{
+	struct fabric *f = l->f;
+	json_object *array;
+
+	f->ports = start_array(l, top, "ports", sizeof(*f->ports), &array);
+	for (size_t i = 0; l->r.rc == 0 && i < json_object_array_length(array); i++) {
+		json_object *o = element(l, array, i, "ports");
+		struct fabric_port *port = &f->ports[f->port_count++];
+		load_port(l, o, port);
+		if (l->r.rc == 0 && i)
+			need_order(l, port_before(port - 1, port), "GUID");
+	}
+	end_array(l);
+}
+
+/* What refers comes behind what it refers to, whatever the order of the keys in the file. */
+static void load_all(struct loader *l, json_object *top)
+{
+	json_read_format(&l->r, top, FABRIC_FORMAT, FABRIC_VERSION);
+	load_discovered(l, top);
+	load_switches(l, top);
+	load_islands(l, top);
+	load_pods(l, top);
+	load_units(l, top);
+	load_hosts(l, top);
+	load_ports(l, top);
+	load_links(l, top);
+}
+
+struct fabric *fabric_parse(const char *text, size_t len, const char *source, struct err *err)
+{
+	struct loader l = { .r = { source, err, 0 }, .file = source };
+	json_object *top = json_parse(text, len, source, err);
+
+	if (!top)
+		return NULL;
+	l.f = calloc(1, sizeof(*l.f));
+	if (!l.f)
+		err_set(err, ENOMEM, "%s: out of memory", source);
+	else
+		load_all(&l, top);
+	json_object_put(top);
+	if (l.f && l.r.rc == 0)
+		return l.f;
+	fabric_free(l.f);
+	return NULL;
+}
+
+struct fabric *fabric_load(const char *path, struct err *err)
+{
+	struct fabric *f;
+	char *text;
+	size_t len;
+
+	if (io_read(path, FABRIC_MAX_BYTES, &text, &len, err) < 0)
+		return NULL;
+	f = fabric_parse(text, len, path, err);
+	free(text);
+	return f;
+}
+
+/* Writing: rc collects the first -ENOMEM, so that the callers read like the format. */
+
+static void put_name(int *rc, json_object *o, const char *key, const char *value)
+{
+	if (*rc == 0 && value)
+		*rc = json_put_string(o, key, value);
+}
+
+static void put_guid(int *rc, json_object *o, const char *key, uint64_t guid)
+{
+	if (*rc == 0 && guid)
+		*rc = json_put_guid(o, key, guid);
+}
+
+/* An int whose unknown value is below min. */
+static void put_int(int *rc, json_object *o, const char *key, int64_t value, int64_t min)
+{
+	if (*rc == 0 && value >= min)
+		*rc = json_put_int(o, key, value);
+}
+
+static json_object *put_new(int *rc, json_object *o, const char *key, json_object *value)
+{
+	if (*rc < 0 || !value || json_object_object_add(o, key, value) != 0) {
+		json_object_put(value);
+		*rc = -ENOMEM;
+		return NULL;
+	}
+	return value;
+}
+
+static json_object *append_new(int *rc, json_object *array, json_object *value)
+{
+	if (*rc < 0 || !value || json_object_array_add(array, value) != 0) {
+		json_object_put(value);
+		*rc = -ENOMEM;
+		return NULL;
+	}
+	return value;
+}
+
+static void put_wire(int *rc, json_object *o, const struct fabric_wire *wire)
+{
+	put_int(rc, o, "width", wire->width, 1);
+	if (*rc == 0 && wire->speed_bps)
+		*rc = json_put_u64(o, "speed_bps", wire->speed_bps);
+	if (wire->state != LINK_UNKNOWN)
+		put_name(rc, o, "state", link_state_name(wire->state));
+	if (*rc == 0 && (wire->degraded || (wire->width && wire->speed_bps)))
+		*rc = json_put_bool(o, "degraded", wire->degraded);
+}
+
+static void put_discovered(int *rc, json_object *top, const struct fabric *f)
+{
+	json_object *o = put_new(rc, top, "discovered", json_object_new_object()), *missing;
+
+	put_name(rc, o, "how", f->how);
+	put_name(rc, o, "source", f->source);
+	put_int(rc, o, "seen_ns", f->seen_ns, 0);
+	if (*rc == 0)
+		*rc = json_put_bool(o, "complete", f->missing_count == 0);
+	missing = put_new(rc, o, "missing", json_object_new_array());
+	for (size_t i = 0; *rc == 0 && i < f->missing_count; i++)
+		append_new(rc, missing, json_object_new_string(f->missing[i]));
+}
+
+static void put_switches(int *rc, json_object *top, const struct fabric *f)
+{
+	json_object *array = put_new(rc, top, "switches", json_object_new_array());
+
+	for (size_t i = 0; *rc == 0 && i < f->switch_count; i++) {
+		const struct fabric_switch *sw = &f->switches[i];
+		json_object *o = append_new(rc, array, json_object_new_object());
+		if (*rc == 0)
+			*rc = json_put_guid(o, "guid", sw->guid);
+		put_guid(rc, o, "system_guid", sw->system_guid);
+		put_name(rc, o, "name", sw->name);
+		put_name(rc, o, "chassis", sw->chassis);
+		put_int(rc, o, "level", sw->level, 0);
+		put_int(rc, o, "plane", sw->plane, 0);
+		put_int(rc, o, "ports", sw->ports, 1);
+	}
+}
+
+static void put_end(int *rc, json_object *link, const char *key, uint64_t guid, int port)
+{
+	json_object *o = put_new(rc, link, key, json_object_new_object());
+
+	if (*rc == 0)
+		*rc = json_put_guid(o, "switch", guid);
+	put_int(rc, o, "port", port, 0);
+}
+
+static void put_links(int *rc, json_object *top, const struct fabric *f)
+{
+	json_object *array = put_new(rc, top, "links", json_object_new_array());
+
+	for (size_t i = 0; *rc == 0 && i < f->link_count; i++) {
+		const struct fabric_link *link = &f->links[i];
+		json_object *o = append_new(rc, array, json_object_new_object());
+		put_end(rc, o, "a", f->switches[link->a].guid, link->a_port);
+		put_end(rc, o, "b", f->switches[link->b].guid, link->b_port);
+		put_wire(rc, o, &link->wire);
+	}
+}
+
+static void put_ports(int *rc, json_object *top, const struct fabric *f)
+{
+	json_object *array = put_new(rc, top, "ports", json_object_new_array());
+
+	for (size_t i = 0; *rc == 0 && i < f->port_count; i++) {
+		const struct fabric_port *port = &f->ports[i];
+		json_object *o = append_new(rc, array, json_object_new_object());
+		put_guid(rc, o, "guid", port->guid);
+		if (*rc == 0)
+			*rc = json_put_guid(o, "node_guid", port->node_guid);
+		put_guid(rc, o, "system_guid", port->system_guid);
+		if (port->host != FABRIC_NONE)
+			put_name(rc, o, "host", f->hosts[port->host].name);
+		put_name(rc, o, "device", port->device);
+		put_int(rc, o, "port", port->port, 0);
+		if (port->sw != FABRIC_NONE) {
+			if (*rc == 0)
+				*rc = json_put_guid(o, "switch", f->switches[port->sw].guid);
+			put_int(rc, o, "switch_port", port->sw_port, 0);
+		}
+		put_int(rc, o, "rail", port->rail, 0);
+		put_wire(rc, o, &port->wire);
+	}
+}
+
+static void put_hosts(int *rc, json_object *top, const struct fabric *f)
+{
+	json_object *array = put_new(rc, top, "hosts", json_object_new_array());
+
+	for (size_t i = 0; *rc == 0 && i < f->host_count; i++) {
+		const struct fabric_host *host = &f->hosts[i];
+		json_object *o = append_new(rc, array, json_object_new_object());
+		put_name(rc, o, "name", host->name);
+		if (host->unit != FABRIC_NONE)
+			put_name(rc, o, "unit", f->units[host->unit].name);
+	}
+}
+
+static void put_units(int *rc, json_object *top, const struct fabric *f)
+{
+	json_object *array = put_new(rc, top, "units", json_object_new_array());
+
+	for (size_t i = 0; *rc == 0 && i < f->unit_count; i++) {
+		const struct fabric_unit *unit = &f->units[i];
+		json_object *o = append_new(rc, array, json_object_new_object()), *leaves;
+		put_name(rc, o, "name", unit->name);
+		leaves = put_new(rc, o, "leaves", json_object_new_array());
+		for (size_t j = 0; *rc == 0 && j < unit->leaf_count; j++) {
+			char guid[GUID_TEXT];
+			guid_format(f->switches[unit->leaves[j]].guid, guid);
+			append_new(rc, leaves, json_object_new_string(guid));
+		}
+		put_name(rc, o, "pod", f->pods[unit->pod].name);
+	}
+}
+
+static void put_groups(int *rc, json_object *top, const struct fabric *f)
+{
+	json_object *array = put_new(rc, top, "pods", json_object_new_array());
+
+	for (size_t i = 0; *rc == 0 && i < f->pod_count; i++) {
+		json_object *o = append_new(rc, array, json_object_new_object());
+		put_name(rc, o, "name", f->pods[i].name);
+		put_name(rc, o, "island", f->islands[f->pods[i].island].name);
+	}
+	array = put_new(rc, top, "islands", json_object_new_array());
+	for (size_t i = 0; *rc == 0 && i < f->island_count; i++) {
+		json_object *o = append_new(rc, array, json_object_new_object());
+		put_name(rc, o, "name", f->islands[i].name);
+	}
+}
+
+char *fabric_text(const struct fabric *f)
+{
+	json_object *top = json_object_new_object();
+	char *text = NULL;
+	int rc;
+
+	if (!top)
+		return NULL;
+	rc = json_put_format(top, FABRIC_FORMAT, FABRIC_VERSION);
+	put_discovered(&rc, top, f);
+	put_switches(&rc, top, f);
+	put_links(&rc, top, f);
+	put_ports(&rc, top, f);
+	put_hosts(&rc, top, f);
+	put_units(&rc, top, f);
+	put_groups(&rc, top, f);
+	if (rc == 0)
+		text = json_text(top);
+	json_object_put(top);
+	return text;
+}
+
+/* True when path holds what f says, whenever that was first seen. */
+static bool same_as(const struct fabric *f, const char *path)
+{
+	struct fabric *old = NULL, twin = *f;
+	char *was = NULL, *is = NULL;
+	bool same = false;
+	size_t len;
+
+	if (io_read(path, FABRIC_MAX_BYTES, &was, &len, NULL) < 0)
+		return false;
+	old = fabric_parse(was, len, path, NULL);
+	if (old) {
+		twin.seen_ns = old->seen_ns;
+		is = fabric_text(&twin);
+		same = is && strlen(is) == len && memcmp(is, was, len) == 0;
+	}
+	free(is);
+	free(was);
+	fabric_free(old);
+	return same;
+}
+
+int fabric_save(const struct fabric *f, const char *path, bool *changed, struct err *err)
+{
+	char *text;
+	int rc;
+
+	*changed = !same_as(f, path);
+	if (!*changed)
+		return 0;
+	text = fabric_text(f);
+	if (!text)
+		return err_set(err, ENOMEM, "%s: out of memory", path);
+	rc = io_write_atomic(path, text, strlen(text), 0644, err);
+	free(text);
+	return rc;
+}

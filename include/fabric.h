@@ -1,0 +1,139 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fabric.h - the fabric snapshot, contract fabric.json.
+ *
+ * What sfabric-topology found out about one fabric, as all other parts see it: switches with their
+ * level, the links between them, the HCA ports of hosts with the switch port each hangs on, and the
+ * groups that placement thinks in: units (hosts with the same set of leaf switches), pods (units
+ * below the same second-level switches) and islands (parts with no link between them).
+ *
+ * Arrays are sorted (switches by GUID; ports by GUID, HCA and number; hosts, units, pods, islands by
+ * name in byte order; links by their lower end), so that an unchanged fabric gives a byte-identical
+ * file. References are indexes into the arrays; FABRIC_NONE where there is nothing to refer to. The
+ * keys of the file are described at the top of fabric.c.
+ */
+#ifndef FABRIC_FABRIC_H
+#define FABRIC_FABRIC_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+
+#include "err.h"
+
+#define FABRIC_FORMAT "slurm-fabric/fabric"
+#define FABRIC_VERSION 1
+#define FABRIC_MAX_BYTES (256u << 20)
+#define FABRIC_NONE ((size_t)-1)
+#define FABRIC_NAME_MAX 63 /* bytes of a name: letters, digits, '_', '.', '-' (Slurm's limit) */
+
+/* Logical state of a link: PortInfo.PortState (IBTA 1.4, 14.2.5.6). */
+enum link_state { LINK_UNKNOWN, LINK_DOWN, LINK_INIT, LINK_ARMED, LINK_ACTIVE };
+
+struct fabric_wire {
+	int width;          /* lanes: 1, 2, 4, 8, 12; 0 unknown */
+	uint64_t speed_bps; /* of the whole link, after encoding (4x EDR: 100e9); 0 unknown */
+	enum link_state state;
+	bool degraded; /* narrower or slower than what its peers run at */
+};
+
+struct fabric_switch {
+	uint64_t guid;
+	uint64_t system_guid; /* system image GUID, 0 unknown */
+	char *name;           /* unique in the fabric, stable over rediscovery, never NULL */
+	char *chassis;        /* director it belongs to, or NULL */
+	int level;            /* 0 leaf, 1 above it, ...; -1 not in a tree */
+	int plane;            /* -1 unknown */
+	int ports;            /* physical ports, 0 unknown */
+};
+
+struct fabric_link { /* between two switches */
+	size_t a, b; /* switches; a's GUID is the lower one (same switch: lower port first) */
+	int a_port, b_port;
+	struct fabric_wire wire;
+};
+
+struct fabric_port { /* of an HCA */
+	uint64_t guid;        /* port GUID, 0 unknown */
+	uint64_t node_guid;   /* of the HCA */
+	uint64_t system_guid; /* of the card, 0 unknown */
+	size_t host;          /* FABRIC_NONE: no host name is known for it */
+	char *device;         /* "mlx5_0", "HCA-1"; NULL unknown */
+	int port;             /* number on the HCA, from 1 */
+	size_t sw;            /* switch it hangs on, FABRIC_NONE: on none (host to host cable) */
+	int sw_port;
+	int rail; /* from 0; -1: the fabric has no rails or it is unknown */
+	struct fabric_wire wire;
+};
+
+struct fabric_host {
+	char *name;
+	size_t unit; /* FABRIC_NONE: its ports hang on no switch */
+};
+
+struct fabric_unit {
+	char *name;
+	size_t *leaves; /* switches, sorted; a spine where hosts hang on nothing else */
+	size_t leaf_count;
+	size_t pod;
+};
+
+struct fabric_pod {
+	char *name;
+	size_t island;
+};
+
+struct fabric_island {
+	char *name;
+};
+
+struct fabric {
+	char *how;       /* "live" or "file" */
+	char *source;    /* local port or file name(s) */
+	int64_t seen_ns; /* when this content was first discovered */
+	char **missing;  /* what the discovery lost, a sentence each; none: complete */
+	size_t missing_count;
+
+	struct fabric_switch *switches;
+	size_t switch_count;
+	struct fabric_link *links;
+	size_t link_count;
+	struct fabric_port *ports;
+	size_t port_count;
+	struct fabric_host *hosts;
+	size_t host_count;
+	struct fabric_unit *units;
+	size_t unit_count;
+	struct fabric_pod *pods;
+	size_t pod_count;
+	struct fabric_island *islands;
+	size_t island_count;
+};
+
+/* Frees f and all it holds; NULL is fine. */
+void fabric_free(struct fabric *f);
+
+/* Reads a fabric.json; all references and the order are checked. NULL and err on failure. */
+struct fabric *fabric_load(const char *path, struct err *err);
+
+/* The same from len bytes of text; source is for errors. */
+struct fabric *fabric_parse(const char *text, size_t len, const char *source, struct err *err);
+
+/* The canonical text, malloc'ed; NULL without memory. */
+char *fabric_text(const struct fabric *f);
+
+/*
+ * Writes path atomically, mode 0644. A file that says the same (but for seen_ns) is left as it is:
+ * *changed tells. A broken one is replaced.
+ */
+int fabric_save(const struct fabric *f, const char *path, bool *changed, struct err *err);
+
+/* Index by binary search, FABRIC_NONE when it is not there. */
+size_t fabric_find_switch(const struct fabric *f, uint64_t guid);
+size_t fabric_find_port(const struct fabric *f, uint64_t guid);
+size_t fabric_find_host(const struct fabric *f, const char *name);
+
+const char *link_state_name(enum link_state state); /* "active", "armed", "init", "down", "unknown" */
+bool link_state_parse(const char *text, enum link_state *state);
+
+#endif

@@ -1,0 +1,91 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * hosts.c - see hosts.h.
+ *
+ * libslurm's host lists take any bytes and can expand a short text to billions of names, so the
+ * count is asked before the names are taken out.
+ */
+#include "hosts.h"
+
+#include <errno.h>
+#include <slurm/slurm.h>
+#include <stdlib.h>
+#include <string.h>
+
+#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
+typedef hostlist_t *hostlist_ref; /* hostlist_t became the struct itself */
+#else
+typedef hostlist_t hostlist_ref;
+#endif
+
+void hosts_free(char **names, size_t count)
+{
+	for (size_t i = 0; names && i < count; i++)
+		free(names[i]);
+	free(names);
+}
+
+/* Takes all names out of list. libslurm hands them out malloc'ed. */
+static int take_names(hostlist_ref list, char **out, size_t count)
+{
+	for (size_t i = 0; i < count; i++) {
+		out[i] = slurm_hostlist_shift(list);
+		if (!out[i])
+			return -ENOMEM;
+	}
+	return 0;
+}
+
+int hosts_expand(const char *text, size_t max, char ***names, size_t *count, struct err *err)
+{
+	hostlist_ref list = slurm_hostlist_create(text);
+	char **out;
+	int n, rc;
+
+	if (!list)
+		return err_set(err, EINVAL, "\"%s\" is no host list; write it like n[1-4,7]", text);
+	n = slurm_hostlist_count(list);
+	if (n < 0 || (size_t)n > max) {
+		slurm_hostlist_destroy(list);
+		return err_set(err, E2BIG, "\"%.64s\" names more than %zu hosts", text, max);
+	}
+	out = calloc((size_t)n + 1, sizeof(*out));
+	rc = out ? take_names(list, out, (size_t)n) : -ENOMEM;
+	slurm_hostlist_destroy(list);
+	if (rc < 0) {
+		hosts_free(out, (size_t)n);
+		return err_set(err, ENOMEM, "out of memory");
+	}
+	*names = out;
+	*count = (size_t)n;
+	return 0;
+}
+
+static int by_name(const void *a, const void *b)
+{
+	return strverscmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+char *hosts_fold(const char *const *names, size_t count)
+{
+	const char **sorted = calloc(count + 1, sizeof(*sorted));
+	hostlist_ref list = slurm_hostlist_create(NULL);
+	char *text = NULL, *copy = NULL;
+
+	if (!sorted || !list)
+		goto out;
+	if (count)
+		memcpy(sorted, names, count * sizeof(*sorted));
+	qsort(sorted, count, sizeof(*sorted), by_name);
+	for (size_t i = 0; i < count; i++)
+		if (i == 0 || strcmp(sorted[i], sorted[i - 1]) != 0)
+			slurm_hostlist_push_host(list, sorted[i]);
+	text = slurm_hostlist_ranged_string_malloc(list);
+	copy = text ? strdup(text) : NULL;
+out:
+	free(text);
+	free(sorted);
+	if (list)
+		slurm_hostlist_destroy(list);
+	return copy;
+}

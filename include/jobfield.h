@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * jobfield.h - what sacct shows: the object under the key "fabric" in a job's AdminComment.
+ *
+ * The object itself is made by story.h (spank/); this file knows how it lives beside other
+ * people's content: a JSON object gets our key, anything else is left alone.
+ */
+#ifndef FABRIC_JOBFIELD_H
+#define FABRIC_JOBFIELD_H
+
+#include <stddef.h>
+
+#include "err.h"
+#include "json.h"
+
+#define JOBFIELD_KEY "fabric"
+#define JOBFIELD_VERSION 1
+#define JOBFIELD_RUNNING_MAX 1024 /* while the job runs: each job query carries it */
+#define JOBFIELD_FINAL_MAX 8192
+
+/*
+ * The field's new text: existing (NULL or "" for none) with our object in it, malloc'ed in *text.
+ * -EEXIST: the field holds something that is not a JSON object; leave it. -E2BIG: it would not fit
+ * max bytes of ours.
+ */
+int jobfield_merge(const char *existing, json_object *fabric, size_t max, char **text, struct err *err);
+
+/* Our object out of a field's text: a reference for the caller, NULL when there is none. */
+json_object *jobfield_extract(const char *text);
+
+#endif

@@ -1,0 +1,294 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * json.c - see json.h.
+ */
+#include "json.h"
+
+#include <errno.h>
+#include <stdarg.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io.h"
+#include "text.h"
+
+#define DEPTH 24 /* the deepest contract nests 8 levels */
+
+/* The line a byte offset falls in, for sentences. */
+static size_t line_of(const char *text, size_t offset)
+{
+	size_t line = 1;
+
+	for (size_t i = 0; i < offset; i++)
+		line += text[i] == '\n';
+	return line;
+}
+
+static bool only_blanks(const char *text, size_t len)
+{
+	for (size_t i = 0; i < len; i++)
+		if (!strchr(" \t\r\n", text[i]) || text[i] == '\0')
+			return false;
+	return true;
+}
+
+json_object *json_parse(const char *text, size_t len, const char *source, struct err *err)
+{
+	json_tokener *tok = json_tokener_new_ex(DEPTH);
+	json_object *value = NULL;
+	enum json_tokener_error code;
+	size_t end;
+
+	if (!tok || len > INT32_MAX - 1) {
+		if (tok)
+			json_tokener_free(tok);
+		err_set(err, len ? E2BIG : ENOMEM, "%s: too large to parse", source);
+		return NULL;
+	}
+	json_tokener_set_flags(tok, JSON_TOKENER_STRICT | JSON_TOKENER_ALLOW_TRAILING_CHARS |
+				    JSON_TOKENER_VALIDATE_UTF8);
+	value = json_tokener_parse_ex(tok, text, (int)len);
+	code = json_tokener_get_error(tok);
+	end = json_tokener_get_parse_end(tok);
+	json_tokener_free(tok);
+	if (code == json_tokener_success && value && only_blanks(text + end, len - end))
+		return value;
+	if (code == json_tokener_continue)
+		err_set(err, EPROTO, "%s:%zu: the text ends before the JSON value does; it was cut",
+			source, line_of(text, len));
+	else
+		err_set(err, EPROTO, "%s:%zu: no valid JSON: %s", source, line_of(text, end),
+			code == json_tokener_success ? value ? "more text follows the value" : "null"
+						     : json_tokener_error_desc(code));
+	json_object_put(value);
+	return NULL;
+}
+
+json_object *json_load(const char *path, size_t max, struct err *err)
+{
+	json_object *value;
+	char *text;
+	size_t len;
+
+	if (io_read(path, max, &text, &len, err) < 0)
+		return NULL;
+	value = json_parse(text, len, path, err);
+	free(text);
+	return value;
+}
+
+static char *serialise(json_object *value, int flags, const char *end)
+{
+	const char *text = json_object_to_json_string_ext(value, flags | JSON_C_TO_STRING_NOSLASHESCAPE);
+
+	return text ? io_format("%s%s", text, end) : NULL;
+}
+
+char *json_text(json_object *value)
+{
+	return serialise(value, JSON_C_TO_STRING_PRETTY, "\n");
+}
+
+char *json_line(json_object *value)
+{
+	return serialise(value, JSON_C_TO_STRING_PLAIN, "");
+}
+
+void json_fail(struct json_reader *r, const char *fmt, ...)
+{
+	va_list ap;
+
+	if (r->rc < 0)
+		return;
+	va_start(ap, fmt);
+	r->rc = err_vset(r->err, EPROTO, fmt, ap);
+	va_end(ap);
+	err_prefix(r->err, 0, "%s", r->source);
+}
+
+bool json_has(json_object *object, const char *key)
+{
+	json_object *value;
+
+	return json_object_object_get_ex(object, key, &value) && value;
+}
+
+static json_object *want(struct json_reader *r, json_object *object, const char *key, json_type type)
+{
+	json_object *value = NULL;
+
+	if (r->rc < 0)
+		return NULL;
+	if (!json_object_is_type(object, json_type_object) ||
+	    !json_object_object_get_ex(object, key, &value) || !value)
+		json_fail(r, "key \"%s\" is missing", key);
+	else if (!json_object_is_type(value, type))
+		json_fail(r, "key \"%s\" must be of type %s, not %s", key, json_type_to_name(type),
+			  json_type_to_name(json_object_get_type(value)));
+	return r->rc < 0 ? NULL : value;
+}
+
+void json_read_format(struct json_reader *r, json_object *object, const char *format, int version)
+{
+	const char *is;
+
+	if (!json_object_is_type(object, json_type_object)) {
+		json_fail(r, "a JSON object is needed");
+		return;
+	}
+	is = json_read_string(r, object, "format");
+	if (is && strcmp(is, format) != 0)
+		json_fail(r, "this is \"%.64s\", a \"%s\" is needed", is, format);
+	if (json_read_int(r, object, "version", 1, INT32_MAX) > version)
+		json_fail(r, "written by a newer slurm-fabric (version %lld of %s, %d is known here); "
+			     "update this program",
+			  (long long)json_read_int(r, object, "version", 1, INT32_MAX), format, version);
+}
+
+const char *json_read_string(struct json_reader *r, json_object *object, const char *key)
+{
+	json_object *value = want(r, object, key, json_type_string);
+
+	if (!value)
+		return NULL;
+	if (strlen(json_object_get_string(value)) != (size_t)json_object_get_string_len(value)) {
+		json_fail(r, "key \"%s\" holds a NUL character", key);
+		return NULL;
+	}
+	return json_object_get_string(value);
+}
+
+char *json_read_strdup(struct json_reader *r, json_object *object, const char *key)
+{
+	const char *value = json_read_string(r, object, key);
+	char *copy = value ? strdup(value) : NULL;
+
+	if (value && !copy)
+		r->rc = err_set(r->err, ENOMEM, "%s: out of memory", r->source);
+	return copy;
+}
+
+int64_t json_read_int(struct json_reader *r, json_object *object, const char *key, int64_t min, int64_t max)
+{
+	json_object *value = want(r, object, key, json_type_int);
+	int64_t number;
+
+	if (!value)
+		return min;
+	number = json_object_get_int64(value);
+	if (number < min || number > max) {
+		json_fail(r, "key \"%s\" is %lld, outside %lld to %lld", key, (long long)number,
+			  (long long)min, (long long)max);
+		return min;
+	}
+	return number;
+}
+
+uint64_t json_read_u64(struct json_reader *r, json_object *object, const char *key)
+{
+	json_object *value = want(r, object, key, json_type_int);
+
+	if (!value)
+		return 0;
+	if (json_object_get_int64(value) < 0) {
+		json_fail(r, "key \"%s\" is negative", key);
+		return 0;
+	}
+	return json_object_get_uint64(value);
+}
+
+uint64_t json_read_guid(struct json_reader *r, json_object *object, const char *key)
+{
+	const char *text = json_read_string(r, object, key);
+	uint64_t guid = 0;
+
+	if (text && !guid_parse(text, &guid))
+		json_fail(r, "key \"%s\" is \"%.40s\", a GUID is 0x and 16 hex digits", key, text);
+	return guid;
+}
+
+bool json_read_bool(struct json_reader *r, json_object *object, const char *key)
+{
+	json_object *value = want(r, object, key, json_type_boolean);
+
+	return value && json_object_get_boolean(value);
+}
+
+json_object *json_read_object(struct json_reader *r, json_object *object, const char *key)
+{
+	return want(r, object, key, json_type_object);
+}
+
+json_object *json_read_array(struct json_reader *r, json_object *object, const char *key)
+{
+	return want(r, object, key, json_type_array);
+}
+
+static json_object *item(struct json_reader *r, json_object *array, size_t i, const char *what, json_type type)
+{
+	json_object *value;
+
+	if (r->rc < 0)
+		return NULL;
+	value = json_object_array_get_idx(array, i);
+	if (!json_object_is_type(value, type)) {
+		json_fail(r, "%s %zu must be of type %s", what, i, json_type_to_name(type));
+		return NULL;
+	}
+	return value;
+}
+
+json_object *json_item_object(struct json_reader *r, json_object *array, size_t i, const char *what)
+{
+	return item(r, array, i, what, json_type_object);
+}
+
+const char *json_item_string(struct json_reader *r, json_object *array, size_t i, const char *what)
+{
+	json_object *value = item(r, array, i, what, json_type_string);
+
+	return value ? json_object_get_string(value) : NULL;
+}
+
+/* Adds value under key, taking it over also when that fails. */
+static int put(json_object *object, const char *key, json_object *value)
+{
+	if (value && json_object_object_add(object, key, value) == 0)
+		return 0;
+	json_object_put(value);
+	return -ENOMEM;
+}
+
+int json_put_string(json_object *object, const char *key, const char *value)
+{
+	return put(object, key, json_object_new_string(value));
+}
+
+int json_put_int(json_object *object, const char *key, int64_t value)
+{
+	return put(object, key, json_object_new_int64(value));
+}
+
+int json_put_u64(json_object *object, const char *key, uint64_t value)
+{
+	return put(object, key, json_object_new_uint64(value));
+}
+
+int json_put_guid(json_object *object, const char *key, uint64_t guid)
+{
+	char text[GUID_TEXT];
+
+	return json_put_string(object, key, guid_format(guid, text));
+}
+
+int json_put_bool(json_object *object, const char *key, bool value)
+{
+	return put(object, key, json_object_new_boolean(value));
+}
+
+int json_put_format(json_object *object, const char *format, int version)
+{
+	int rc = json_put_string(object, "format", format);
+
+	return rc < 0 ? rc : json_put_int(object, "version", version);
+}
