@@ -1,0 +1,138 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * test_json.c - the JSON reader (include/json.h) and the job field (include/jobfield.h).
+ */
+#include "json.h"
+#include "jobfield.h"
+#include "unit.h"
+
+static json_object *parse(const char *text, struct err *err)
+{
+	return json_parse(text, strlen(text), "file.json", err);
+}
+
+static void broken_text(void **state)
+{
+	static const char *const bad[] = {
+		"", "{", "{\"a\":1", "{\"a\":1}x", "{} {}", "[1,]", "{\"a\":\"\xff\"}", "nul", "null",
+		"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]",
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		struct err err = { "" };
+		assert_null(parse(bad[i], &err));
+		assert_memory_equal(err.text, "file.json:1: ", 13);
+	}
+	struct err err = { "" };
+	assert_null(parse("{\n\"a\": 1,\n\"b\" 2}", &err));
+	assert_memory_equal(err.text, "file.json:3: ", 13);
+	assert_null(json_parse("{}\0{}", 5, "file.json", &err));
+	json_object *fine = parse(" {\"a\": 1}\n \n", &err);
+	assert_non_null(fine);
+	json_object_put(fine);
+}
+
+static void sticky_reader(void **state)
+{
+	struct err err = { "" };
+	json_object *o = parse("{\"s\":\"text\",\"i\":5,\"big\":18446744073709551615,\"neg\":-1,\"b\":true,"
+			       "\"g\":\"0x0000000000000001\",\"a\":[],\"n\":null,\"nul\":\"a\\u0000b\"}", &err);
+	struct json_reader r = { "file.json", &err, 0 };
+
+	(void)state;
+	assert_non_null(o);
+	assert_string_equal(json_read_string(&r, o, "s"), "text");
+	assert_int_equal(json_read_int(&r, o, "i", 0, 10), 5);
+	assert_true(json_read_u64(&r, o, "big") == UINT64_MAX);
+	assert_true(json_read_bool(&r, o, "b"));
+	assert_int_equal(json_read_guid(&r, o, "g"), 1);
+	assert_non_null(json_read_array(&r, o, "a"));
+	assert_int_equal(r.rc, 0);
+	assert_true(json_has(o, "s"));
+	assert_false(json_has(o, "n"));
+	assert_false(json_has(o, "absent"));
+
+	json_read_int(&r, o, "i", 6, 10);
+	assert_int_equal(r.rc, -EPROTO);
+	assert_string_equal(err.text, "file.json: key \"i\" is 5, outside 6 to 10");
+	assert_null(json_read_string(&r, o, "s")); /* the first error sticks */
+	assert_string_equal(err.text, "file.json: key \"i\" is 5, outside 6 to 10");
+
+	static const char *const wrong[] = { "absent", "n", "i", "nul" };
+	for (size_t i = 0; i < 4; i++) {
+		r.rc = 0;
+		assert_null(json_read_string(&r, o, wrong[i]));
+		assert_int_equal(r.rc, -EPROTO);
+		assert_non_null(strstr(err.text, wrong[i]));
+	}
+	r.rc = 0;
+	json_read_u64(&r, o, "neg");
+	assert_int_equal(r.rc, -EPROTO);
+	r.rc = 0;
+	json_read_guid(&r, o, "s");
+	assert_int_equal(r.rc, -EPROTO);
+	json_object_put(o);
+}
+
+static void formats(void **state)
+{
+	struct err err = { "" };
+	struct json_reader r = { "file.json", &err, 0 };
+	json_object *o = parse("{\"format\":\"slurm-fabric/x\",\"version\":2}", &err);
+
+	(void)state;
+	json_read_format(&r, o, "slurm-fabric/x", 2);
+	assert_int_equal(r.rc, 0);
+	json_read_format(&r, o, "slurm-fabric/x", 1);
+	assert_int_equal(r.rc, -EPROTO);
+	assert_non_null(strstr(err.text, "newer"));
+	r.rc = 0;
+	json_read_format(&r, o, "slurm-fabric/y", 2);
+	assert_int_equal(r.rc, -EPROTO);
+	json_object_put(o);
+	r.rc = 0;
+	o = parse("[]", &err);
+	json_read_format(&r, o, "slurm-fabric/y", 2);
+	assert_int_equal(r.rc, -EPROTO);
+	json_object_put(o);
+}
+
+static void job_field(void **state)
+{
+	struct err err = { "" };
+	json_object *ours = parse("{\"version\":1}", &err), *back;
+	char *text = NULL;
+
+	(void)state;
+	assert_int_equal(jobfield_merge(NULL, ours, 100, &text, &err), 0);
+	assert_string_equal(text, "{\"fabric\":{\"version\":1}}");
+	back = jobfield_extract(text);
+	assert_true(json_object_equal(back, ours));
+	json_object_put(back);
+	free(text);
+	assert_int_equal(jobfield_merge("{\"site\":[1,2],\"fabric\":{\"version\":0}}", ours, 100, &text, &err), 0);
+	assert_string_equal(text, "{\"site\":[1,2],\"fabric\":{\"version\":1}}");
+	free(text);
+	static const char *const foreign[] = { "JS1:H4sIAAAA", "a note", "[1]", "{\"broken\":" };
+	for (size_t i = 0; i < 4; i++) {
+		assert_int_equal(jobfield_merge(foreign[i], ours, 100, &text, &err), -EEXIST);
+		assert_null(jobfield_extract(foreign[i]));
+	}
+	assert_int_equal(jobfield_merge("", ours, 5, &text, &err), -E2BIG);
+	assert_null(jobfield_extract("{\"fabric\":3}"));
+	assert_null(jobfield_extract(NULL));
+	json_object_put(ours);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(broken_text),
+		cmocka_unit_test(sticky_reader),
+		cmocka_unit_test(formats),
+		cmocka_unit_test(job_field),
+	};
+
+	return cmocka_run_group_tests_name("json", tests, NULL, NULL);
+}

@@ -1,0 +1,1298 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * test_topology.c - from dumps and made-up subnets to fabrics and topology.conf (topology/).
+ *
+ * Structure is tested on subnets built here (struct net), reading on the dumps of data/topology and
+ * on texts. FABRIC_CORPUS, when set, names a folder of real dumps with known answers.
+ */
+#include "fabric.h"
+#include "hosts.h"
+#include "ibnetdiscover.h"
+#include "model.h"
+#include "names.h"
+#include "sets.h"
+#include "subnet.h"
+#include "tree_conf.h"
+#include "unit.h"
+
+/* A subnet under construction: node n has GUID base + n. */
+
+#define SWITCH_GUID UINT64_C(0x1000)
+#define HCA_GUID UINT64_C(0x500000)
+
+static void add_switch(struct subnet *s, unsigned n, const char *name)
+{
+	struct subnet_node node = {
+		SWITCH_GUID + n, SWITCH_GUID + n, SUBNET_SWITCH, (char *)name, 40,
+		0x2c9,		 0xd2f0,	  true
+	};
+
+	assert_int_equal(subnet_add_node(s, &node), 0);
+}
+
+static struct fabric_wire wire_of(const char *speed, int width)
+{
+	return (struct fabric_wire){ .width = width, .speed_bps = subnet_speed_bps(speed, width) };
+}
+
+static void add_link_wire(struct subnet *s, unsigned a, int a_port, unsigned b, int b_port,
+			  struct fabric_wire wire)
+{
+	struct subnet_end x = { SWITCH_GUID + a, a_port }, y = { SWITCH_GUID + b, b_port };
+
+	assert_int_equal(subnet_add_cable(s, x, y, &wire, true), 0);
+}
+
+static void add_link(struct subnet *s, unsigned a, int a_port, unsigned b, int b_port)
+{
+	add_link_wire(s, a, a_port, b, b_port, wire_of("HDR", 4));
+}
+
+/* An HCA with one port on port sw_port of switch sw. */
+static void add_hca_wire(struct subnet *s, unsigned n, const char *description, unsigned sw,
+			 int sw_port, struct fabric_wire wire)
+{
+	struct subnet_node node = { HCA_GUID + n, HCA_GUID + n, SUBNET_CA, (char *)description, 1,
+				    0x2c9,	  0x101b,	true };
+	struct subnet_end here = { HCA_GUID + n, 1 }, there = { SWITCH_GUID + sw, sw_port };
+
+	assert_int_equal(subnet_add_node(s, &node), 0);
+	assert_int_equal(subnet_add_port(s, HCA_GUID + n, 1, HCA_GUID + n), 0);
+	assert_int_equal(subnet_add_cable(s, here, there, &wire, true), 0);
+}
+
+static void add_hca(struct subnet *s, unsigned n, const char *description, unsigned sw, int sw_port)
+{
+	add_hca_wire(s, n, description, sw, sw_port, wire_of("HDR", 4));
+}
+
+/* Finishes s, makes the fabric, checks that the file it becomes can be read, and frees s. */
+static struct fabric *fabric_of(struct subnet *s)
+{
+	struct notes notes = { 0 };
+	struct err err = { "" };
+	struct fabric *f, *again;
+	char *text;
+
+	assert_int_equal(subnet_finish(s), 0);
+	f = model_build(s, "file", "test", 7, &notes, &err);
+	assert_non_null(f);
+	text = fabric_text(f);
+	again = fabric_parse(text, strlen(text), "made", &err);
+	if (!again)
+		fail_msg("%s", err.text);
+	fabric_free(again);
+	free(text);
+	notes_clear(&notes);
+	subnet_free(s);
+	return f;
+}
+
+static const struct fabric_switch *find_switch(const struct fabric *f, const char *name)
+{
+	for (size_t i = 0; i < f->switch_count; i++)
+		if (strcmp(f->switches[i].name, name) == 0)
+			return &f->switches[i];
+	fail_msg("no switch is called %s", name);
+	return NULL;
+}
+
+static const struct fabric_unit *unit_of(const struct fabric *f, const char *host)
+{
+	size_t i = fabric_find_host(f, host);
+
+	if (i == FABRIC_NONE)
+		fail_msg("no host is called %s", host);
+	return f->hosts[i].unit == FABRIC_NONE ? NULL : &f->units[f->hosts[i].unit];
+}
+
+static const char *pod_of(const struct fabric *f, const char *host)
+{
+	return f->pods[unit_of(f, host)->pod].name;
+}
+
+static const char *island_of(const struct fabric *f, const char *host)
+{
+	return f->islands[f->pods[unit_of(f, host)->pod].island].name;
+}
+
+static char *tree_of(const struct fabric *f)
+{
+	struct tree_report report;
+	struct err err = { "" };
+	char *text = tree_conf_text(f, NULL, 0, "sfabric-topology 0", "test", &report, &err);
+
+	if (!text)
+		fail_msg("%s", err.text);
+	tree_report_clear(&report);
+	return text;
+}
+
+/* The lines of a topology.conf without its comments. */
+static char *lines_of(const char *text)
+{
+	char *out = calloc(strlen(text) + 1, 1);
+
+	assert_non_null(out);
+	for (const char *line = text; *line;) {
+		size_t n = strcspn(line, "\n") + 1;
+		if (*line != '#')
+			strncat(out, line, n);
+		line += n;
+	}
+	return out;
+}
+
+static void assert_tree(const struct fabric *f, const char *lines)
+{
+	char *text = tree_of(f), *is = lines_of(text);
+
+	assert_string_equal(is, lines);
+	free(is);
+	free(text);
+}
+
+/* Names. */
+
+static void host_names(void **state)
+{
+	static const struct {
+		const char *description, *host, *device;
+	} cases[] = {
+		{ "gpu01 mlx5_0", "gpu01", "mlx5_0" },
+		{ "gpu01 HCA-1", "gpu01", "HCA-1" },
+		{ "gpu01.example.org mlx5_bond_0", "gpu01", "mlx5_bond_0" },
+		{ "stage114", "stage114", "" },
+		{ "  stage114  ", "stage114", "" },
+		{ "a08-p1-dgx-04-c01 mlx5_5", "a08-p1-dgx-04-c01", "mlx5_5" },
+		{ "node7 hfi1_0", "node7", "hfi1_0" },
+		{ "n1 spare slot mlx5_2", "n1", "mlx5_2" },
+		{ "n1 storage", "n1", "" },
+		{ "MT4129 ConnectX7   Mellanox Technologies", NULL, NULL },
+		{ "MT25408 ConnectX Mellanox Technologies", NULL, NULL },
+		{ "MT4129", NULL, NULL },
+		{ "Mellanox Technologies Aggregation Node", NULL, NULL },
+		{ "Quantum Mellanox Technologies", NULL, NULL },
+		{ "localhost HCA-2", NULL, NULL },
+		{ "localhost.localdomain mlx5_0", NULL, NULL },
+		{ "ubuntu mlx5_0", NULL, NULL },
+		{ "mlx5_0", NULL, NULL },
+		{ "ALL mlx5_0", NULL, NULL },
+		{ "", NULL, NULL },
+		{ "   ", NULL, NULL },
+		{ "10.1.2.3 mlx5_0", NULL, NULL },
+		{ "a lot of words", NULL, NULL },
+		{ "n[1-2] mlx5_0", NULL, NULL },
+		{ "n1,n2 mlx5_0", NULL, NULL },
+		{ "-x mlx5_0", NULL, NULL },
+		{ "n\033[2J mlx5_0", NULL, NULL },
+		{ "0123456789012345678901234567890123456789012345678901234567890123 mlx5_0", NULL,
+		  NULL },
+	};
+	char host[NAME_ROOM], device[NAME_ROOM];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		bool found = names_host(cases[i].description, host, device);
+		if (found != (cases[i].host != NULL))
+			fail_msg("\"%s\" gives %s", cases[i].description, host);
+		assert_string_equal(host, cases[i].host ? cases[i].host : "");
+		assert_string_equal(device, cases[i].device ? cases[i].device : "");
+	}
+}
+
+static void switch_names(void **state)
+{
+	static const struct {
+		const char *description, *name;
+	} cases[] = {
+		{ "MF0;A09-P1-IBLEAF-04-04:MQM9701/U1", "A09-P1-IBLEAF-04-04" },
+		{ "MF0;box:Q3400_RA/U2", "box-U2" },
+		{ "Voltaire 4036 # 4036-8C5C", "Voltaire-4036-4036-8C5C" },
+		{ " 5FB0406-spine-IB02 ", "5FB0406-spine-IB02" },
+		{ "leaf[1-2],x=y", "leaf-1-2-x-y" },
+		{ "a\nSwitchName=b", "a-SwitchName-b" },
+		{ "Infiniscale-IV Mellanox Technologies", "" },
+		{ "S-0002c90200417670", "" },
+		{ "default", "" },
+		{ "", "" },
+		{ ";;;", "" },
+		{ "0123456789012345678901234567890123456789012345678901234567890123456789",
+		  "012345678901234567890123456789012345678901234567890123456789012" },
+	};
+	char name[NAME_ROOM];
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		names_switch(cases[i].description, name);
+		assert_string_equal(name, cases[i].name);
+	}
+}
+
+static void common_names(void **state)
+{
+	static const char *const rails[] = { "A09-P1-IBLEAF-01-04", "A09-P1-IBLEAF-04-04",
+					     "A09-P1-IBLEAF-02-04" };
+	static const char *const plain[] = { "su1-leaf0", "su1-leaf10" };
+	static const char *const other[] = { "su1-leaf0", "su1-leaf" };
+	static const char *const apart[] = { "a-leaf0", "b-leaf0" };
+	static const char *const numbers[] = { "1-2", "1-3" };
+	char name[NAME_ROOM];
+
+	(void)state;
+	names_common(rails, 3, name);
+	assert_string_equal(name, "A09-P1-IBLEAF-04");
+	names_common(plain, 2, name);
+	assert_string_equal(name, "su1-leaf");
+	names_common(other, 2, name);
+	assert_string_equal(name, "");
+	names_common(apart, 2, name);
+	assert_string_equal(name, "");
+	names_common(numbers, 2, name);
+	assert_string_equal(name, "");
+	names_common(plain, 1, name);
+	assert_string_equal(name, "su1-leaf0");
+	names_common(plain, 0, name);
+	assert_string_equal(name, "");
+}
+
+/* Equal descriptions get the GUID behind; a copy of such a name can't take it away. */
+static void switch_names_are_unique(void **state)
+{
+	struct subnet *s = subnet_new();
+	struct fabric *f;
+
+	(void)state;
+	add_switch(s, 1, "leaf");
+	add_switch(s, 2, "leaf");
+	add_switch(s, 3, "leaf-0000000000001002");
+	add_switch(s, 4, "Quantum Mellanox Technologies");
+	add_switch(s, 5, "alone");
+	f = fabric_of(s);
+	assert_string_equal(f->switches[0].name, "leaf-0000000000001001");
+	assert_string_equal(f->switches[1].name, "S-0000000000001002");
+	assert_string_equal(f->switches[2].name, "S-0000000000001003");
+	assert_string_equal(f->switches[3].name, "S-0000000000001004");
+	assert_string_equal(f->switches[4].name, "alone");
+	fabric_free(f);
+}
+
+/* Reading. */
+
+static struct subnet *parse(const char *text)
+{
+	struct err err = { "" };
+	struct subnet *s = ibnetdiscover_parse(text, strlen(text), "dump", &err);
+
+	if (!s)
+		fail_msg("%s", err.text);
+	return s;
+}
+
+static void reads_a_dump(void **state)
+{
+	size_t len;
+	char *text = test_data("topology/rails.topo", &len);
+	struct subnet *s = parse(text);
+	size_t i;
+
+	(void)state;
+	assert_int_equal(s->node_count, 18 + 18 + 32);
+	assert_int_equal(s->cable_count, 18 + 32 + 32);
+	assert_int_equal(s->missing.total, 0);
+	assert_int_equal(s->warnings.total, 0);
+	i = subnet_find(s, UINT64_C(0xb83fd20300200010));
+	assert_int_not_equal(i, FABRIC_NONE);
+	assert_string_equal(s->nodes[i].description, "gpu01 mlx5_1");
+	assert_int_equal(s->nodes[i].device, 0x101b);
+	assert_int_equal(s->nodes[i].vendor, 0x2c9);
+	assert_int_equal(subnet_port_guid(s, UINT64_C(0xb83fd20300200010), 1),
+			 UINT64_C(0xb83fd20300200010));
+	assert_int_equal(subnet_port_guid(s, UINT64_C(0xb83fd20300200010), 2), 0);
+	i = subnet_find(s, UINT64_C(0x2c5eab0300100008));
+	assert_int_equal(s->nodes[i].system_guid, UINT64_C(0x2c5eab0300100000));
+	subnet_free(s);
+	free(text);
+}
+
+static void reads_what_people_save(void **state)
+{
+	struct subnet *s = parse(
+		"\xef\xbb\xbf[root@head ~]# ibnetdiscover -g\r\n"
+		"#\r\n# Topology file\r\n#\r\n"
+		"Chassis 1 (guid 0x1)\r\n"
+		"Non-Chassis Nodes\r\n"
+		"vendid=0x2c9\r\ndevid=0xd2f2\r\nsysimgguid=0x10\r\nswitchguid=0x10(10)\t# Line "
+		"1\r\n"
+		"Switch  40 \"S-0000000000000010\"         # \"a \"quoted\" leaf\" enhanced port 0 "
+		"lid 7 lmc 0\r\n"
+		"[1][ext 7]    \"H-0000000000000020\"[1](20000)          # \"n1 mlx5_0\" lid 4 "
+		"4xNDR\r\n"
+		"  [2](2)\t\"H-0000000000000030\"[2](30001) \t\t# \"n2 mlx5_0\" lid 4 2xXDR\r\n"
+		"[3]\t\"S-0000000000000010\"[4][ext 2] # \"a \"quoted\" leaf\" lid 7 4xFDR10 s=1 "
+		"w=2\r\n"
+		"[4]\t\"S-0000000000000010\"[3] # \"a \"quoted\" leaf\" lid 7 4xFDR10\r\n"
+		"devid=0x101b\r\ncaguid=0x20\r\n" /* no blank line before it */
+		"Ca\t1 \"H-0000000000000020\"\t\t# \"n1 mlx5_0\"\r\n"
+		"[1](20000) \t\"S-0000000000000010\"[1]\t\t# lid 4 lmc 0 \"a \"quoted\" leaf\" lid "
+		"7 4xNDR\r\n"
+		"Hca 2 \"H-0000000000000030\" # \"n2 mlx5_0\"\r\n"
+		"[2](30001) \"S-0000000000000010\"[2] # lid 4 lmc 0 \"a leaf\" lid 7 2xXDR\r\n"
+		"what is this\r\n");
+	char *first = s->warnings.lines[0];
+
+	(void)state;
+	assert_int_equal(s->missing.total, 0);
+	assert_int_equal(s->warnings.total, 2);
+	assert_string_equal(first, "dump:1: not understood: [root@head ~]# ibnetdiscover -g");
+	assert_string_equal(s->warnings.lines[1], "dump:22: not understood: what is this");
+	assert_int_equal(s->node_count, 3);
+	assert_string_equal(s->nodes[0].description, "a \"quoted\" leaf");
+	assert_int_equal(s->cable_count, 3);
+	assert_int_equal(s->cables[0].wire.width, 4);
+	assert_true(s->cables[0].wire.speed_bps == 400000000000u);
+	assert_true(s->cables[1].wire.speed_bps == 400000000000u);
+	assert_int_equal(s->cables[1].wire.width, 2);
+	assert_true(s->cables[2].wire.speed_bps == 40000000000u);
+	assert_int_equal(subnet_port_guid(s, 0x30, 2), 0x30001);
+	subnet_free(s);
+}
+
+static void says_what_is_lost(void **state)
+{
+	static const struct {
+		const char *text, *says;
+		size_t missing, warnings;
+	} cases[] = {
+		/* the far end was cut off */
+		{ "Switch 8 \"S-0000000000000010\" # \"a\"\n[1] \"H-0000000000000020\"[1](20000) # "
+		  "\"n1 mlx5_0\" lid 4 4xNDR\n",
+		  "0x0000000000000020 (n1 mlx5_0) is the far end", 1, 0 },
+		/* the line of one end was lost */
+		{ "Switch 8 \"S-0000000000000010\" # \"a\"\n[1] \"H-0000000000000020\"[1](20000) # "
+		  "\"n1 mlx5_0\" lid 4 4xNDR\n"
+		  "Ca 1 \"H-0000000000000020\" # \"n1 mlx5_0\"\n",
+		  "does not tell of its cable", 1, 0 },
+		{ "Switch 8 \"S-0000000000000010\" # \"a\"\n[1] \"H-00000000000000",
+		  "dump:2: this port is not understood", 1, 0 },
+		{ "Switch 8 \"S-0000000000000010\" # \"a\"\n[1] \"Hca1\"[1]\n",
+		  "dump:2: this port is not understood", 1, 0 },
+		{ "Switch 8 \"S-0000000000000010\" # \"a\"\n[300] \"S-0000000000000010\"[1]\n",
+		  "dump:2: this port", 1, 0 },
+		{ "Switch 8 \"S-0000000000000010\" # \"a\"\nSwitch 8 \"Switch1\"\n[1] "
+		  "\"Hca1\"[1]\n",
+		  "dump:2: this node is not", 2, 0 },
+		{ "[1] \"S-0000000000000010\"[1]\nSwitch 8 \"S-0000000000000010\" # \"a\"\n",
+		  "dump:1: this port belongs to no node", 1, 0 },
+		{ "Switch 8 \"S-0000000000000010\" # \"\"\n", "has no description", 1, 0 },
+		{ "src/query_smp.c:195; umad (DR path slid 0; 0,1 Attr 0x11:0) bad status 110; "
+		  "Connection timed out\n"
+		  "Switch 8 \"S-0000000000000010\" # \"a\"\n",
+		  "dump:1: the discovery itself", 1, 0 },
+		{ "Switch 8 \"S-0000000000000010\" # \"a\"\nvendid=none\n", NULL, 0, 1 },
+		{ "Switch 8 \"S-0000000000000010\" # \"a\"\n[1] \"S-0000000000000010\"[2] # \"a\" "
+		  "lid 0 4xABC\n"
+		  "[2] \"S-0000000000000010\"[1] # \"a\" lid 0 3xHDR\n",
+		  NULL, 0, 2 },
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct subnet *s = parse(cases[i].text);
+		if (s->missing.total != cases[i].missing || s->warnings.total != cases[i].warnings)
+			fail_msg("%zu: %zu missing (%s), %zu warnings", i, s->missing.total,
+				 s->missing.kept ? s->missing.lines[0] : "", s->warnings.total);
+		if (cases[i].says && !strstr(s->missing.lines[0], cases[i].says))
+			fail_msg("%zu: %s", i, s->missing.lines[0]);
+		subnet_free(s);
+	}
+}
+
+static void refuses_what_is_no_dump(void **state)
+{
+	static const char *const texts[] = {
+		"", "\n", "hello\n", "Switch : 0x10 ports 36 \"x\" base port 0 lid 1 lmc 0\n",
+		"CA   134  1 0x7cfe9003003b4bde 4x EDR - SW  1719 10 0x7cfe9003009ce5b0 ( 'a' - "
+		"'b' )\n"
+	};
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(texts) / sizeof(texts[0]); i++) {
+		struct err err = { "" };
+		assert_null(ibnetdiscover_parse(texts[i], strlen(texts[i]), "dump", &err));
+		assert_memory_equal(err.text, "dump: there is no node", 22);
+	}
+}
+
+/* A port in two cables: the first is kept, and that is said. */
+static void two_peers(void **state)
+{
+	struct subnet *s = subnet_new();
+
+	(void)state;
+	add_switch(s, 1, "a");
+	add_switch(s, 2, "b");
+	add_switch(s, 3, "c");
+	add_link(s, 1, 1, 2, 1);
+	add_link(s, 1, 1, 3, 1);
+	assert_int_equal(subnet_finish(s), 0);
+	assert_int_equal(s->cable_count, 1);
+	assert_int_equal(s->missing.total, 1);
+	assert_non_null(strstr(s->missing.lines[0], "two peers"));
+	subnet_free(s);
+}
+
+static void sentences_are_bounded(void **state)
+{
+	struct notes n = { 0 };
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		notes_add(&n, "\033[2J%d%0500d", i, 0);
+	assert_int_equal(n.total, 1000);
+	assert_int_equal(n.kept, NOTES_KEPT);
+	assert_int_equal(strlen(n.lines[0]), 400);
+	assert_int_equal(n.lines[0][0], '?');
+	notes_clear(&n);
+}
+
+/* What a text of any kind becomes can be written, read and made a tree of (whole). */
+static void whole_way(const char *text, size_t len, bool whole)
+{
+	struct err err = { "" };
+	struct subnet *s = ibnetdiscover_parse(text, len, "dump", &err);
+	struct notes notes = { 0 };
+	struct tree_report report = { 0 };
+	struct fabric *f, *again = NULL;
+	char *json;
+
+	if (!s) {
+		assert_memory_equal(err.text, "dump: ", 6);
+		return;
+	}
+	f = model_build(s, "file", "dump", 0, &notes, &err);
+	assert_non_null(f);
+	if (whole) {
+		json = fabric_text(f);
+		again = fabric_parse(json, strlen(json), "made", &err);
+		if (!again)
+			fail_msg("%s", err.text);
+		free(json);
+	}
+	json = tree_conf_text(whole ? again : f, NULL, 0, "x", "y", &report, &err);
+	if (!json && f->host_count && f->unit_count)
+		fail_msg("%s", err.text);
+	free(json);
+	tree_report_clear(&report);
+	notes_clear(&notes);
+	fabric_free(f);
+	fabric_free(again);
+	subnet_free(s);
+}
+
+static void cut_anywhere(void **state)
+{
+	size_t len;
+	char *text = test_data("topology/islands.topo", &len);
+
+	(void)state;
+	for (size_t n = 0; n <= len; n++) {
+		char *cut =
+			malloc(n + 1); /* its own memory, so that reading behind its end is seen */
+		assert_non_null(cut);
+		memcpy(cut, text, n);
+		whole_way(cut, n, n % 16 == 0);
+		free(cut);
+	}
+	free(text);
+}
+
+static void any_bytes(void **state)
+{
+	static const char alphabet[] = "\"[]()SHR-0129aFx# \n\r\t=\0\xff";
+	uint64_t seed = 88172645463325252u;
+	size_t len;
+	char *text = test_data("topology/tree3.topo", &len);
+
+	(void)state;
+	for (int round = 0; round < 300; round++) {
+		char *copy = malloc(len);
+		assert_non_null(copy);
+		memcpy(copy, text, len);
+		for (int i = 0; i < 1 + round % 40; i++) {
+			seed ^= seed << 13;
+			seed ^= seed >> 7;
+			seed ^= seed << 17;
+			copy[seed % len] = alphabet[(seed >> 32) % (sizeof(alphabet) - 1)];
+		}
+		whole_way(copy, len, true);
+		free(copy);
+	}
+	free(text);
+}
+
+/* Structure. */
+
+/* leaves 1..n, spines 101..m, full mesh; hosts per leaf named hL-I. */
+static struct subnet *two_levels(unsigned leaves, unsigned spines, unsigned hosts)
+{
+	struct subnet *s = subnet_new();
+	char name[64];
+
+	assert_non_null(s);
+	for (unsigned j = 1; j <= spines; j++) {
+		snprintf(name, sizeof(name), "spine%u", j);
+		add_switch(s, 100 + j, name);
+	}
+	for (unsigned i = 1; i <= leaves; i++) {
+		snprintf(name, sizeof(name), "leaf%u", i);
+		add_switch(s, i, name);
+		for (unsigned j = 1; j <= spines; j++)
+			add_link(s, i, 20 + (int)j, 100 + j, (int)i);
+		for (unsigned h = 1; h <= hosts; h++) {
+			snprintf(name, sizeof(name), "h%u-%u mlx5_0", i, h);
+			add_hca(s, i * 100 + h, name, i, (int)h);
+		}
+	}
+	return s;
+}
+
+static void assert_level(const struct fabric *f, const char *name, int level)
+{
+	if (find_switch(f, name)->level != level)
+		fail_msg("%s is at level %d, not %d", name, find_switch(f, name)->level, level);
+}
+
+static void a_host_on_a_spine(void **state)
+{
+	/* hosts on a leaf, hosts on spine1 */
+	static const unsigned shapes[][2] = { { 8, 1 }, { 8, 3 }, { 2, 1 }, { 1, 1 }, { 4, 4 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(shapes) / sizeof(shapes[0]); i++) {
+		struct subnet *s = two_levels(4, 2, shapes[i][0]);
+		struct fabric *f;
+		for (unsigned h = 0; h < shapes[i][1]; h++) {
+			char name[32];
+			snprintf(name, sizeof(name), "tank%u mlx5_0", h + 1);
+			add_hca(s, 5000 + h, name, 101, 30 + (int)h);
+		}
+		f = fabric_of(s);
+		assert_level(f, "leaf1", 0);
+		assert_level(f, "leaf4", 0);
+		assert_level(f, "spine1", 1);
+		assert_level(f, "spine2", 1);
+		assert_string_equal(unit_of(f, "tank1")->name, "spine1");
+		assert_string_equal(pod_of(f, "tank1"), pod_of(f, "h1-1"));
+		assert_int_equal(f->unit_count, 5);
+		assert_int_equal(f->pod_count, 1);
+		fabric_free(f);
+	}
+}
+
+static void a_host_on_every_spine(void **state)
+{
+	struct subnet *s = two_levels(4, 2, 6);
+	struct fabric *f;
+
+	(void)state;
+	add_hca(s, 5000, "tank1 mlx5_0", 101, 30);
+	add_hca(s, 5001, "tank2 mlx5_0", 102, 30);
+	f = fabric_of(s);
+	assert_level(f, "leaf1", 0);
+	assert_level(f, "spine1", 1);
+	assert_level(f, "spine2", 1);
+	assert_tree(f, "SwitchName=leaf1 Nodes=h1-[1-6]\nSwitchName=leaf2 Nodes=h2-[1-6]\n"
+		       "SwitchName=leaf3 Nodes=h3-[1-6]\nSwitchName=leaf4 Nodes=h4-[1-6]\n"
+		       "SwitchName=spine1 Nodes=tank1\nSwitchName=spine2 Nodes=tank2\n"
+		       "SwitchName=fabric Switches=leaf[1-4],spine[1-2]\n");
+	fabric_free(f);
+}
+
+/* A leaf whose hosts are off, all or all but one, is still a leaf. */
+static void dark_leaves(void **state)
+{
+	struct subnet *s = two_levels(4, 3, 8);
+	struct fabric *f;
+
+	(void)state;
+	add_switch(s, 8, "dark");
+	add_switch(s, 9, "dim");
+	for (unsigned j = 1; j <= 3; j++) {
+		add_link(s, 8, 20 + (int)j, 100 + j, 8);
+		add_link(s, 9, 20 + (int)j, 100 + j, 9);
+	}
+	add_hca(s, 6000, "lonely mlx5_0", 9, 1);
+	f = fabric_of(s);
+	assert_level(f, "dark", 0);
+	assert_level(f, "dim", 0);
+	assert_level(f, "spine3", 1);
+	fabric_free(f);
+}
+
+/* Pods of two leaves and two spines each, two cores that touch each spine of their number. */
+static struct subnet *three_levels(unsigned pods, unsigned hosts)
+{
+	struct subnet *s = subnet_new();
+	char name[64];
+
+	assert_non_null(s);
+	add_switch(s, 201, "core1");
+	add_switch(s, 202, "core2");
+	for (unsigned p = 1; p <= pods; p++) {
+		for (unsigned j = 1; j <= 2; j++) {
+			snprintf(name, sizeof(name), "p%u-spine%u", p, j);
+			add_switch(s, 100 + p * 10 + j, name);
+			add_link(s, 100 + p * 10 + j, 30, 200 + j, (int)p);
+		}
+		for (unsigned i = 1; i <= 2; i++) {
+			snprintf(name, sizeof(name), "p%u-leaf%u", p, i);
+			add_switch(s, p * 10 + i, name);
+			for (unsigned j = 1; j <= 2; j++)
+				add_link(s, p * 10 + i, 20 + (int)j, 100 + p * 10 + j, (int)i);
+			for (unsigned h = 1; h <= hosts; h++) {
+				snprintf(name, sizeof(name), "p%ul%uh%u mlx5_0", p, i, h);
+				add_hca(s, p * 1000 + i * 100 + h, name, p * 10 + i, (int)h);
+			}
+		}
+	}
+	return s;
+}
+
+static void three_level_tree(void **state)
+{
+	struct fabric *f = fabric_of(three_levels(3, 4));
+
+	(void)state;
+	assert_level(f, "p1-leaf1", 0);
+	assert_level(f, "p3-spine2", 1);
+	assert_level(f, "core1", 2);
+	assert_int_equal(f->unit_count, 6);
+	assert_int_equal(f->pod_count, 3);
+	assert_int_equal(f->island_count, 1);
+	assert_tree(f,
+		    "SwitchName=p1-leaf1 Nodes=p1l1h[1-4]\nSwitchName=p1-leaf2 Nodes=p1l2h[1-4]\n"
+		    "SwitchName=p2-leaf1 Nodes=p2l1h[1-4]\nSwitchName=p2-leaf2 Nodes=p2l2h[1-4]\n"
+		    "SwitchName=p3-leaf1 Nodes=p3l1h[1-4]\nSwitchName=p3-leaf2 Nodes=p3l2h[1-4]\n"
+		    "SwitchName=p1-spine Switches=p1-leaf[1-2]\nSwitchName=p2-spine "
+		    "Switches=p2-leaf[1-2]\n"
+		    "SwitchName=p3-spine Switches=p3-leaf[1-2]\n"
+		    "SwitchName=fabric Switches=p1-spine,p2-spine,p3-spine\n");
+	fabric_free(f);
+}
+
+static void a_host_on_a_core(void **state)
+{
+	struct subnet *s = three_levels(3, 4);
+	struct fabric *f;
+
+	(void)state;
+	add_hca(s, 9000, "ufm mlx5_0", 201, 30);
+	f = fabric_of(s);
+	assert_level(f, "core1", 2);
+	assert_level(f, "core2", 2);
+	assert_level(f, "p1-spine1", 1);
+	assert_string_equal(unit_of(f, "ufm")->name, "core1");
+	assert_int_equal(f->pod_count, 4);
+	assert_int_equal(f->island_count, 1);
+	fabric_free(f);
+}
+
+/* Uneven: a storage leaf directly below the cores, a leaf with one cable up instead of two. */
+static void uneven_tree(void **state)
+{
+	struct subnet *s = three_levels(2, 4);
+	struct fabric *f;
+
+	(void)state;
+	add_switch(s, 90, "storage");
+	add_link(s, 90, 1, 201, 20);
+	add_link(s, 90, 2, 202, 20);
+	for (unsigned h = 0; h < 4; h++) {
+		char name[32];
+		snprintf(name, sizeof(name), "oss%u mlx5_0", h);
+		add_hca(s, 9000 + h, name, 90, 10 + (int)h);
+	}
+	add_switch(s, 91, "p1-leaf3");
+	add_link(s, 91, 21, 111, 9);
+	for (unsigned h = 0; h < 4; h++) {
+		char name[32];
+		snprintf(name, sizeof(name), "x%u mlx5_0", h);
+		add_hca(s, 9100 + h, name, 91, 10 + (int)h);
+	}
+	f = fabric_of(s);
+	assert_level(f, "storage", 0);
+	assert_level(f, "p1-leaf3", 0);
+	assert_string_equal(pod_of(f, "x0"), pod_of(f, "p1l1h1"));
+	assert_string_not_equal(pod_of(f, "oss0"), pod_of(f, "p1l1h1"));
+	assert_string_not_equal(pod_of(f, "p2l1h1"), pod_of(f, "p1l1h1"));
+	assert_int_equal(f->island_count, 1);
+	fabric_free(f);
+}
+
+/* No spines at all: a ring of leaves, and a single switch. */
+static void no_spines(void **state)
+{
+	struct subnet *s = subnet_new();
+	struct fabric *f;
+	char name[32];
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		snprintf(name, sizeof(name), "ring%u", i);
+		add_switch(s, i, name);
+		for (unsigned h = 0; h < 3; h++) {
+			snprintf(name, sizeof(name), "r%u-%u mlx5_0", i, h);
+			add_hca(s, i * 100 + h, name, i, (int)h + 1);
+		}
+	}
+	for (unsigned i = 0; i < 4; i++)
+		add_link(s, i, 20, (i + 1) % 4, 21);
+	f = fabric_of(s);
+	for (size_t i = 0; i < 4; i++)
+		assert_int_equal(f->switches[i].level, 0);
+	assert_tree(f, "SwitchName=ring0 Nodes=r0-[0-2]\nSwitchName=ring1 Nodes=r1-[0-2]\n"
+		       "SwitchName=ring2 Nodes=r2-[0-2]\nSwitchName=ring3 Nodes=r3-[0-2]\n"
+		       "SwitchName=fabric Switches=ring[0-3]\n");
+	fabric_free(f);
+
+	s = subnet_new();
+	add_switch(s, 1, "only");
+	add_link(s, 1, 30, 1, 31); /* a loop cable */
+	add_hca(s, 1, "a mlx5_0", 1, 1);
+	add_hca(s, 2, "b mlx5_0", 1, 2);
+	f = fabric_of(s);
+	assert_tree(f, "SwitchName=only Nodes=a,b\n");
+	fabric_free(f);
+}
+
+/* units of `rails` leaves, each host on all of them; dark(unit, host, rail) leaves HCAs dark. */
+static struct subnet *rail_net(unsigned units, unsigned hosts, unsigned rails,
+			       bool (*dark)(unsigned unit, unsigned host, unsigned rail))
+{
+	struct subnet *s = subnet_new();
+	char name[64];
+
+	assert_non_null(s);
+	add_switch(s, 901, "spine1");
+	add_switch(s, 902, "spine2");
+	for (unsigned u = 0; u < units; u++) {
+		for (unsigned r = 0; r < rails; r++) {
+			unsigned leaf = u * 20 + r;
+			snprintf(name, sizeof(name), "su%u-leaf%u", u, r);
+			add_switch(s, leaf, name);
+			add_link(s, leaf, 31, 901, (int)leaf + 1);
+			add_link(s, leaf, 32, 902, (int)leaf + 1);
+			for (unsigned h = 0; h < hosts; h++) {
+				snprintf(name, sizeof(name), "u%uh%u mlx5_%u", u, h, r * 2);
+				if (!dark || !dark(u, h, r))
+					add_hca(s, u * 10000 + h * 100 + r, name, leaf, (int)h + 1);
+			}
+		}
+	}
+	return s;
+}
+
+static bool some_dark(unsigned unit, unsigned host, unsigned rail)
+{
+	return unit == 0 && ((host < 3 && host == rail) || (host == 3 && rail < 3));
+}
+
+static void rails_and_dark_rails(void **state)
+{
+	struct fabric *f = fabric_of(rail_net(2, 6, 4, some_dark));
+	size_t i;
+
+	(void)state;
+	assert_int_equal(f->unit_count, 2);
+	assert_string_equal(f->units[0].name, "su0-leaf");
+	assert_int_equal(f->units[0].leaf_count, 4);
+	assert_ptr_equal(unit_of(f, "u0h3"), unit_of(f, "u0h5"));
+	for (i = 0; i < f->port_count; i++) {
+		int device = atoi(f->ports[i].device + 5);
+		assert_int_equal(f->ports[i].rail, device / 2);
+	}
+	assert_tree(f, "SwitchName=su0-leaf Nodes=u0h[0-5]\nSwitchName=su1-leaf Nodes=u1h[0-5]\n"
+		       "SwitchName=fabric Switches=su0-leaf,su1-leaf\n");
+	fabric_free(f);
+}
+
+static bool rail_3_half_dark(unsigned unit, unsigned host, unsigned rail)
+{
+	return unit == 0 && rail == 3 && host > 0;
+}
+
+/* Most hosts of a unit without one rail: still one unit. */
+static void a_rail_mostly_dark(void **state)
+{
+	struct fabric *f = fabric_of(rail_net(2, 6, 4, rail_3_half_dark));
+
+	(void)state;
+	assert_int_equal(f->unit_count, 2);
+	assert_int_equal(unit_of(f, "u0h5")->leaf_count, 4);
+	fabric_free(f);
+}
+
+/* Devices in another order on some hosts: rails by leaf. No rails in a fabric of single leaves. */
+static void rails_by_leaf(void **state)
+{
+	struct subnet *s = rail_net(1, 2, 2, NULL);
+	struct fabric *f;
+
+	(void)state;
+	add_hca(s, 700, "odd mlx5_0", 1, 9);
+	add_hca(s, 701, "odd mlx5_1", 0, 9);
+	f = fabric_of(s);
+	assert_int_equal(f->unit_count, 1);
+	for (size_t i = 0; i < f->port_count; i++) {
+		const char *leaf = f->switches[f->ports[i].sw].name;
+		assert_int_equal(f->ports[i].rail, leaf[strlen(leaf) - 1] - '0');
+	}
+	fabric_free(f);
+
+	f = fabric_of(two_levels(2, 1, 2));
+	for (size_t i = 0; i < f->port_count; i++)
+		assert_int_equal(f->ports[i].rail, -1);
+	fabric_free(f);
+}
+
+/* A login node with a leg in two leaves of a single-rail fabric does not make them one unit. */
+static void a_dual_homed_host(void **state)
+{
+	struct subnet *s = two_levels(2, 2, 6);
+	struct fabric *f;
+
+	(void)state;
+	add_hca(s, 7000, "login mlx5_0", 1, 10);
+	add_hca(s, 7001, "login mlx5_1", 2, 10);
+	f = fabric_of(s);
+	assert_string_equal(unit_of(f, "h1-1")->name, "leaf1");
+	assert_string_equal(unit_of(f, "h2-1")->name, "leaf2");
+	assert_int_equal(unit_of(f, "login")->leaf_count, 2);
+	assert_int_equal(f->unit_count, 3);
+	assert_int_equal(f->pod_count, 1);
+	fabric_free(f);
+}
+
+static struct fabric *fabric_of_dump(const char *name)
+{
+	size_t len;
+	char *text = test_data(name, &len);
+	struct subnet *s = parse(text);
+	struct notes notes = { 0 };
+	struct fabric *f = model_build(s, "file", "dump", 7, &notes, NULL);
+
+	assert_non_null(f);
+	notes_clear(&notes);
+	subnet_free(s);
+	free(text);
+	return f;
+}
+
+static void islands_stay_apart(void **state)
+{
+	struct fabric *f = fabric_of_dump("topology/islands.topo");
+
+	(void)state;
+	assert_int_equal(f->island_count, 2);
+	assert_string_not_equal(island_of(f, "a1"), island_of(f, "b1"));
+	assert_string_equal(island_of(f, "a1"), island_of(f, "a4"));
+	assert_tree(f, "SwitchName=a-leaf0 Nodes=a[1-2]\nSwitchName=a-leaf0-x2 Nodes=login\n"
+		       "SwitchName=a-leaf1 Nodes=a[3-4]\nSwitchName=b-leaf0 Nodes=b[1-2]\n"
+		       "SwitchName=b-leaf1 Nodes=b[3-4]\n"
+		       "SwitchName=island-a-leaf0 Switches=a-leaf0,a-leaf0-x2,a-leaf1\n"
+		       "SwitchName=island-b-leaf0 Switches=b-leaf[0-1]\n");
+	fabric_free(f);
+}
+
+/* Rails that are subnets of their own: one island, because every host is on all of them. */
+static void separate_planes(void **state)
+{
+	struct subnet *s = subnet_new();
+	struct fabric *f;
+	char name[32];
+
+	(void)state;
+	for (unsigned r = 0; r < 2; r++) {
+		snprintf(name, sizeof(name), "plane%u-spine", r);
+		add_switch(s, 100 + r, name);
+		for (unsigned u = 0; u < 2; u++) {
+			snprintf(name, sizeof(name), "su%u-leaf%u", u, r);
+			add_switch(s, u * 10 + r, name);
+			add_link(s, u * 10 + r, 31, 100 + r, (int)u + 1);
+			for (unsigned h = 0; h < 3; h++) {
+				snprintf(name, sizeof(name), "u%uh%u mlx5_%u", u, h, r);
+				add_hca(s, u * 1000 + h * 10 + r, name, u * 10 + r, (int)h + 1);
+			}
+		}
+	}
+	f = fabric_of(s);
+	assert_int_equal(f->island_count, 1);
+	assert_int_equal(f->unit_count, 2);
+	assert_tree(f, "SwitchName=su0-leaf Nodes=u0h[0-2]\nSwitchName=su1-leaf Nodes=u1h[0-2]\n"
+		       "SwitchName=fabric Switches=su0-leaf,su1-leaf\n");
+	fabric_free(f);
+}
+
+/* Aggregation nodes and routers are no hosts, and no leaves come of them. */
+static void sharp_and_routers(void **state)
+{
+	struct subnet *s = two_levels(2, 1, 3);
+	struct subnet_node agg = {
+		0x9001, SWITCH_GUID + 101, SUBNET_CA, (char *)"n1 mlx5_0", 1, 0, 0, true
+	};
+	struct subnet_node router = {
+		0x9002, 0x9002, SUBNET_ROUTER, (char *)"rt1 x", 8, 0, 0, true
+	};
+	struct fabric_wire wire = { 0 };
+	struct fabric *f;
+
+	(void)state;
+	add_hca(s, 8000, "Mellanox Technologies Aggregation Node", 1, 39);
+	add_hca(s, 8001, "Mellanox Technologies Aggregation Node", 101, 39);
+	assert_int_equal(subnet_add_node(s, &agg), 0); /* by its system image GUID: inside spine1 */
+	assert_int_equal(subnet_add_node(s, &router), 0);
+	assert_int_equal(subnet_add_cable(s, (struct subnet_end){ 0x9001, 1 },
+					  (struct subnet_end){ SWITCH_GUID + 101, 38 }, &wire,
+					  true),
+			 0);
+	assert_int_equal(subnet_add_cable(s, (struct subnet_end){ 0x9002, 1 },
+					  (struct subnet_end){ SWITCH_GUID + 101, 37 }, &wire,
+					  true),
+			 0);
+	f = fabric_of(s);
+	assert_int_equal(f->host_count, 6);
+	assert_int_equal(f->port_count, 6);
+	assert_level(f, "spine1", 1);
+	fabric_free(f);
+}
+
+/* Two machines of one name can't be told apart, so neither has it. */
+static void doubled_hosts(void **state)
+{
+	struct subnet *s = two_levels(2, 1, 2);
+	struct fabric *f;
+
+	(void)state;
+	add_hca(s, 8000, "image mlx5_0", 1, 30);
+	add_hca(s, 8001, "image mlx5_0", 2, 30);
+	f = fabric_of(s);
+	assert_int_equal(fabric_find_host(f, "image"), FABRIC_NONE);
+	assert_int_equal(f->port_count, 6);
+	assert_int_equal(f->ports[fabric_find_port(f, HCA_GUID + 8000)].host, FABRIC_NONE);
+	fabric_free(f);
+}
+
+static void degraded_links(void **state)
+{
+	struct subnet *s = subnet_new();
+	struct fabric *f;
+	size_t bad = 0;
+
+	(void)state;
+	add_switch(s, 1, "leaf1");
+	add_switch(s, 2, "leaf2");
+	add_switch(s, 101, "spine");
+	for (int i = 1; i <= 4; i++)
+		add_link(s, 1, 20 + i, 101, i);
+	add_link_wire(s, 2, 21, 101, 21, wire_of("HDR", 1));
+	add_link_wire(s, 2, 22, 101, 22, wire_of("EDR", 4));
+	add_link_wire(s, 2, 23, 101, 23, (struct fabric_wire){ 0 }); /* unknown is not degraded */
+	for (unsigned i = 0; i < 6; i++) {
+		char name[32];
+		snprintf(name, sizeof(name), "n%u mlx5_0", i);
+		add_hca_wire(s, i, name, 1 + i % 2, (int)i + 1, wire_of("HDR", i == 3 ? 2 : 4));
+	}
+	f = fabric_of(s);
+	for (size_t i = 0; i < f->link_count; i++) {
+		const struct fabric_link *l = &f->links[i];
+		assert_int_equal(l->wire.degraded,
+				 l->a_port == 21 && l->a == 1 ? 1 : l->a_port == 22 && l->a == 1);
+		bad += l->wire.degraded;
+	}
+	assert_int_equal(bad, 2);
+	for (size_t i = 0; i < f->port_count; i++)
+		assert_int_equal(f->ports[i].wire.degraded, f->ports[i].guid == HCA_GUID + 3);
+	fabric_free(f);
+}
+
+static void speeds(void **state)
+{
+	(void)state;
+	assert_true(subnet_speed_bps("SDR", 4) == 8000000000u);
+	assert_true(subnet_speed_bps("QDR", 4) == 32000000000u);
+	assert_true(subnet_speed_bps("FDR10", 4) == 40000000000u);
+	assert_true(subnet_speed_bps("FDR", 4) == 54545454545u);
+	assert_true(subnet_speed_bps("EDR", 4) == 100000000000u);
+	assert_true(subnet_speed_bps("HDR", 4) == 200000000000u);
+	assert_true(subnet_speed_bps("NDR", 4) == 400000000000u);
+	assert_true(subnet_speed_bps("XDR", 4) == 800000000000u);
+	assert_true(subnet_speed_bps("XDR", 1) == 200000000000u);
+	assert_true(subnet_speed_bps("GDR", 4) == 0);
+	assert_true(subnet_speed_bps("HDR", 0) == 0);
+}
+
+/* ASICs of one box; the box's name when they agree on one. */
+static void chassis(void **state)
+{
+	struct subnet *s = subnet_new();
+	struct fabric *f;
+
+	(void)state;
+	for (unsigned i = 1; i <= 4; i++) {
+		struct subnet_node node = { i, 77, SUBNET_SWITCH, NULL, 72, 0, 0, true };
+		node.description = io_format("MF0;big:Q3400_RA/U%u", i);
+		assert_int_equal(subnet_add_node(s, &node), 0);
+		free(node.description);
+	}
+	add_switch(s, 1, "MF0;small:MQM8700/U1");
+	f = fabric_of(s);
+	assert_string_equal(f->switches[0].name, "big");
+	assert_string_equal(f->switches[1].name, "big-U2");
+	assert_string_equal(f->switches[3].chassis, "big");
+	assert_null(f->switches[4].chassis);
+	fabric_free(f);
+}
+
+/* The order in which nodes are met changes nothing, to the byte. */
+static void order_does_not_matter(void **state)
+{
+	size_t len;
+	char *text = test_data("topology/rails.topo", &len), *parts[200], *save = NULL, *again;
+	struct fabric *f = fabric_of_dump("topology/rails.topo"), *g;
+	char *first = fabric_text(f);
+	struct notes notes = { 0 };
+	struct subnet *s;
+	size_t n = 0;
+	FILE *out;
+
+	(void)state;
+	for (char *at = strstr(text, "\n\nvendid"); at; at = strstr(at + 2, "\n\nvendid"))
+		at[1] = '\1';
+	for (char *part = strtok_r(text, "\1", &save); part && n < 200;
+	     part = strtok_r(NULL, "\1", &save))
+		parts[n++] = part;
+	assert_true(n > 50);
+	out = open_memstream(&again, &len);
+	for (size_t i = n; i > 0; i--)
+		fprintf(out, "%s\n", parts[i - 1]);
+	fclose(out);
+	s = parse(again);
+	g = model_build(s, "file", "dump", 7, &notes, NULL);
+	free(again);
+	again = fabric_text(g);
+	assert_string_equal(again, first);
+	free(again);
+	free(first);
+	free(text);
+	notes_clear(&notes);
+	subnet_free(s);
+	fabric_free(f);
+	fabric_free(g);
+}
+
+static void grouping_sets(void **state)
+{
+	static const size_t a[] = { 1, 2, 3, 4 }, b[] = { 1, 2 }, c[] = { 2, 3, 5 }, d[] = { 2 },
+			    e[] = { 7 };
+	struct set sets[] = {
+		{ a, 4, 9, 0 }, { b, 2, 3, 0 }, { c, 3, 9, 0 }, { d, 1, 1, 0 }, { e, 1, 1, 0 }
+	};
+
+	(void)state;
+	assert_int_equal(sets_group(sets, 5), 0);
+	assert_int_equal(sets[0].group, 0);
+	assert_int_equal(sets[1].group, 0);
+	assert_int_equal(sets[2].group, 2);
+	assert_int_equal(sets[3].group, 3); /* a and c both hold it */
+	assert_int_equal(sets[4].group, 4);
+	assert_int_equal(sets_group(NULL, 0), 0);
+}
+
+/* topology.conf. */
+
+static void wanted_nodes(void **state)
+{
+	static const char *const nodes[] = { "gpu03", "gpu01", "gpu09", "gpu10" };
+	struct fabric *f = fabric_of_dump("topology/rails.topo");
+	struct tree_report report;
+	struct err err = { "" };
+	char *text = tree_conf_text(f, nodes, 4, "w", "a\nSwitchName=evil Nodes=x\\", &report,
+				    &err),
+	     *lines;
+
+	(void)state;
+	assert_non_null(text);
+	lines = lines_of(text);
+	assert_string_equal(lines,
+			    "SwitchName=su1-leaf Nodes=gpu01\nSwitchName=su2-leaf Nodes=gpu03\n"
+			    "SwitchName=fabric Switches=su1-leaf,su2-leaf\n");
+	assert_int_equal(report.hosts, 2);
+	assert_int_equal(report.units, 2);
+	assert_int_equal(report.roots, 1);
+	assert_int_equal(report.unknown_count, 2);
+	assert_string_equal(report.unknown, "gpu[09-10]");
+	assert_string_equal(report.unplaced, "");
+	assert_non_null(strstr(text, "# Left out, not in the fabric: gpu[09-10].\n"));
+	assert_null(strstr(text, "\\\n"));
+	tree_report_clear(&report);
+	free(lines);
+	free(text);
+
+	assert_null(tree_conf_text(f, nodes + 2, 2, "w", "s", &report, &err));
+	assert_int_equal(report.unknown_count, 2);
+	tree_report_clear(&report);
+
+	text = tree_conf_text(f, nodes, 1, "w", "s", &report, &err);
+	lines = lines_of(text);
+	assert_string_equal(lines,
+			    "SwitchName=su2-leaf Nodes=gpu03\n"); /* alone: no root above it */
+	tree_report_clear(&report);
+	free(lines);
+	free(text);
+	fabric_free(f);
+}
+
+/* A host that hangs on no switch is said, not written and not lost. */
+static void unplaced_hosts(void **state)
+{
+	struct subnet *s = two_levels(2, 1, 2);
+	struct subnet_node node = {
+		0x9001, 0x9001, SUBNET_CA, (char *)"back mlx5_0", 1, 0, 0, true
+	};
+	struct fabric_wire wire = { 0 };
+	struct tree_report report;
+	struct err err = { "" };
+	struct fabric *f;
+	char *text;
+
+	(void)state;
+	assert_int_equal(subnet_add_node(s, &node), 0);
+	node.guid = 0x9002;
+	node.description = (char *)"toback mlx5_0";
+	assert_int_equal(subnet_add_node(s, &node), 0);
+	assert_int_equal(subnet_add_cable(s, (struct subnet_end){ 0x9001, 1 },
+					  (struct subnet_end){ 0x9002, 1 }, &wire, true),
+			 0);
+	f = fabric_of(s);
+	assert_null(unit_of(f, "back"));
+	text = tree_conf_text(f, NULL, 0, "w", "s", &report, &err);
+	assert_non_null(text);
+	assert_string_equal(report.unplaced, "back,toback");
+	assert_int_equal(report.unplaced_count, 2);
+	assert_int_equal(report.hosts, 4);
+	tree_report_clear(&report);
+	free(text);
+	fabric_free(f);
+}
+
+static void clashing_names(void **state)
+{
+	struct fabric *f = fabric_of_dump("topology/rails.topo");
+	struct tree_report report;
+	struct err err = { "" };
+
+	(void)state;
+	free(f->islands[0].name);
+	f->islands[0].name = strdup("su1-leaf");
+	assert_null(tree_conf_text(f, NULL, 0, "w", "s", &report, &err));
+	assert_non_null(strstr(err.text, "su1-leaf"));
+	tree_report_clear(&report);
+	fabric_free(f);
+}
+
+/* Real fabrics. */
+
+struct answer {
+	const char *file;
+	size_t switches, leaves, hosts, units, islands;
+};
+
+static void corpus(void **state)
+{
+	static const struct answer answers[] = {
+		{ "topograph/example.out", 40, 31, 120, 8, 1 },
+		{ "topograph/example-bad.out", 0, 0, 0, 0, 0 },
+		{ "kalcher/topo", 8, 6, 144, 7, 1 },
+		{ "ltaulell-X5/X5.topofile", 11, 6, 0, 0, 0 },
+		{ "ibtopotool/1.topo", 2, 2, 0, 0, 0 },
+		{ "ibtopotool/2.topo", 1, 1, 2, 1, 1 },
+		{ "ibtopotool/3.topo", 2, 2, 5, 2, 1 },
+		{ "ibtopotool/4.topo", 1, 1, 1, 1, 1 },
+	};
+	const char *folder = getenv("FABRIC_CORPUS");
+
+	(void)state;
+	for (size_t i = 0; folder && i < sizeof(answers) / sizeof(answers[0]); i++) {
+		const struct answer *a = &answers[i];
+		char *path = io_format("%s/%s", folder, a->file), *text;
+		struct notes notes = { 0 };
+		struct err err = { "" };
+		size_t len, leaves = 0;
+		struct fabric *f;
+		struct subnet *s;
+		if (io_read(path, IBNETDISCOVER_MAX_BYTES, &text, &len, &err) < 0)
+			fail_msg("%s", err.text);
+		whole_way(text, len, true);
+		s = parse(text);
+		assert_int_equal(s->warnings.total, 0);
+		f = model_build(s, "file", a->file, 0, &notes, &err);
+		notes_clear(&notes);
+		for (size_t j = 0; j < f->switch_count; j++)
+			leaves += f->switches[j].level == 0;
+		if (f->switch_count != a->switches || leaves != a->leaves ||
+		    f->host_count != a->hosts || f->unit_count != a->units ||
+		    f->island_count != a->islands)
+			fail_msg("%s: %zu switches, %zu leaves, %zu hosts, %zu units, %zu islands",
+				 a->file, f->switch_count, leaves, f->host_count, f->unit_count,
+				 f->island_count);
+		fabric_free(f);
+		subnet_free(s);
+		free(text);
+		free(path);
+	}
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(host_names),
+		cmocka_unit_test(switch_names),
+		cmocka_unit_test(common_names),
+		cmocka_unit_test(switch_names_are_unique),
+		cmocka_unit_test(reads_a_dump),
+		cmocka_unit_test(reads_what_people_save),
+		cmocka_unit_test(says_what_is_lost),
+		cmocka_unit_test(refuses_what_is_no_dump),
+		cmocka_unit_test(two_peers),
+		cmocka_unit_test(sentences_are_bounded),
+		cmocka_unit_test(cut_anywhere),
+		cmocka_unit_test(any_bytes),
+		cmocka_unit_test(a_host_on_a_spine),
+		cmocka_unit_test(a_host_on_every_spine),
+		cmocka_unit_test(dark_leaves),
+		cmocka_unit_test(three_level_tree),
+		cmocka_unit_test(a_host_on_a_core),
+		cmocka_unit_test(uneven_tree),
+		cmocka_unit_test(no_spines),
+		cmocka_unit_test(rails_and_dark_rails),
+		cmocka_unit_test(a_rail_mostly_dark),
+		cmocka_unit_test(rails_by_leaf),
+		cmocka_unit_test(a_dual_homed_host),
+		cmocka_unit_test(islands_stay_apart),
+		cmocka_unit_test(separate_planes),
+		cmocka_unit_test(sharp_and_routers),
+		cmocka_unit_test(doubled_hosts),
+		cmocka_unit_test(degraded_links),
+		cmocka_unit_test(speeds),
+		cmocka_unit_test(chassis),
+		cmocka_unit_test(order_does_not_matter),
+		cmocka_unit_test(grouping_sets),
+		cmocka_unit_test(wanted_nodes),
+		cmocka_unit_test(unplaced_hosts),
+		cmocka_unit_test(clashing_names),
+		cmocka_unit_test(corpus),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}

@@ -1,0 +1,20 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * groups.h - units, pods and islands of a fabric: what placement and topology.conf think in.
+ */
+#ifndef TOPOLOGY_GROUPS_H
+#define TOPOLOGY_GROUPS_H
+
+#include "fabric.h"
+#include "levels.h"
+
+/*
+ * From f's switches (with levels), links, ports and hosts to its units, pods and islands and the
+ * hosts' units; g is the graph of f's switches. 0 or -ENOMEM.
+ */
+int groups_build(struct fabric *f, const struct switch_graph *g);
+
+/* Numbers the rails of each unit's ports. Call behind groups_build(). 0 or -ENOMEM. */
+int rails_assign(struct fabric *f);
+
+#endif

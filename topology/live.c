@@ -1,0 +1,307 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * live.c - the fabric as it answers now; see live.h.
+ *
+ * libibnetdisc returns a fabric without an error when some nodes did not answer. The signs are: a
+ * switch port that could not be read (a NULL in the array), a port that is up with nothing behind
+ * it, an empty description. Each becomes a sentence in `missing`. A CA's other ports are NULL in a
+ * good discovery too: a CA does not forward, so each of its ports is seen through its own cable.
+ */
+#include "live.h"
+
+#include <endian.h>
+#include <errno.h>
+#include <infiniband/umad.h>
+/* mad.h after umad.h: it uses its types */
+#include <infiniband/ibnetdisc.h>
+#include <infiniband/mad.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "io.h"
+
+#define PHYS_LINK_UP 5		  /* PortInfo.PortPhysicalState */
+#define CAP_EXT_SPEEDS (1u << 14) /* PortInfo.CapabilityMask: IsExtendedSpeedsSupported */
+#define FDR10_ACTIVE 1u
+
+struct local_port {
+	char device[UMAD_CA_NAME_LEN];
+	int number;
+	uint64_t guid;
+};
+
+struct local_ports {
+	struct local_port *ports;
+	size_t count;
+};
+
+static int add_local(struct local_ports *list, const umad_port_t *port)
+{
+	struct local_port *more = reallocarray(list->ports, list->count + 1, sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	list->ports = more;
+	memset(&more[list->count], 0, sizeof(*more));
+	snprintf(more[list->count].device, UMAD_CA_NAME_LEN, "%.*s", UMAD_CA_NAME_LEN - 1,
+		 port->ca_name);
+	more[list->count].number = port->portnum;
+	more[list->count].guid = be64toh(port->port_guid);
+	list->count++;
+	return 0;
+}
+
+/* Up and InfiniBand. "Active" is not asked for: packets pass before a subnet manager has come. */
+static bool is_usable(const umad_port_t *port)
+{
+	return port->phys_state == PHYS_LINK_UP && port->state >= LINK_INIT &&
+	       strcmp(port->link_layer, "Ethernet") != 0;
+}
+
+static int find_local(struct local_ports *list)
+{
+	char(*names)[UMAD_CA_NAME_LEN] = calloc(UMAD_MAX_DEVICES, sizeof(*names));
+	int rc = names ? 0 : -ENOMEM;
+	int n = names ? umad_get_cas_names(names, UMAD_MAX_DEVICES) : 0;
+
+	for (int i = 0; rc == 0 && i < n; i++) {
+		umad_ca_t ca;
+		if (umad_get_ca(names[i], &ca) < 0)
+			continue;
+		for (int p = 0; rc == 0 && p <= ca.numports && p < UMAD_CA_MAX_PORTS; p++)
+			if (ca.ports[p] && is_usable(ca.ports[p]))
+				rc = add_local(list, ca.ports[p]);
+		umad_release_ca(&ca);
+	}
+	free(names);
+	return rc;
+}
+
+static int decode_width(ibnd_port_t *port)
+{
+	switch (mad_get_field(port->info, 0, IB_PORT_LINK_WIDTH_ACTIVE_F)) {
+	case 1:
+		return 1;
+	case 2:
+		return 4;
+	case 4:
+		return 8;
+	case 8:
+		return 12;
+	case 16:
+		return 2;
+	default:
+		return 0;
+	}
+}
+
+/* A switch says in its port 0 whether the extended speeds of its other ports mean anything. */
+static uint32_t extended_speed(ibnd_port_t *port, void *caps)
+{
+#ifdef HAVE_IBND_GET_AGG_LINKSPEEDEXT
+	return (uint32_t)ibnd_get_agg_linkspeedext(caps, port->info);
+#else
+	if (!(mad_get_field(caps, 0, IB_PORT_CAPMASK_F) & CAP_EXT_SPEEDS))
+		return 0;
+	return mad_get_field(port->info, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_F);
+#endif
+}
+
+static const char *decode_speed(ibnd_port_t *port)
+{
+	ibnd_node_t *node = port->node;
+	ibnd_port_t *caps = node->type == IB_NODE_SWITCH ? node->ports[0] : port;
+	uint32_t basic = mad_get_field(port->info, 0, IB_PORT_LINK_SPEED_ACTIVE_F), extended;
+
+	if (!caps)
+		return "";
+	extended = extended_speed(port, caps->info);
+	switch (extended) {
+	case 0:
+		break;
+	case 1:
+		return "FDR";
+	case 2:
+		return "EDR";
+	case 4:
+		return "HDR";
+	case 8:
+		return "NDR";
+	case 32:
+		return "XDR";
+	default:
+		return "";
+	}
+	if (basic == 4 &&
+	    mad_get_field(port->ext_info, 0, IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F) & FDR10_ACTIVE)
+		return "FDR10";
+	return basic == 1 ? "SDR" : basic == 2 ? "DDR" : basic == 4 ? "QDR" : "";
+}
+
+static struct fabric_wire decode_wire(ibnd_port_t *port)
+{
+	struct fabric_wire wire = { .width = decode_width(port) };
+	uint32_t state = mad_get_field(port->info, 0, IB_PORT_STATE_F);
+
+	wire.speed_bps = subnet_speed_bps(decode_speed(port), wire.width);
+	if (state >= LINK_DOWN && state <= LINK_ACTIVE)
+		wire.state = (enum link_state)state;
+	return wire;
+}
+
+static int take_port(struct subnet *s, ibnd_node_t *node, int number)
+{
+	ibnd_port_t *port = node->ports[number], *far = port ? port->remoteport : NULL;
+	unsigned long long guid = node->guid;
+	struct fabric_wire wire;
+	int rc = 0;
+
+	if (!port) {
+		if (node->type == IB_NODE_SWITCH)
+			notes_add(&s->missing, "port %d of switch 0x%016llx (%s) could not be read",
+				  number, guid, node->nodedesc);
+		return 0;
+	}
+	if (node->type != IB_NODE_SWITCH && port->guid)
+		rc = subnet_add_port(s, node->guid, number, port->guid);
+	if (rc < 0)
+		return rc;
+	if (!far || !far->node) {
+		if (node->type == IB_NODE_SWITCH &&
+		    mad_get_field(port->info, 0, IB_PORT_PHYS_STATE_F) == PHYS_LINK_UP)
+			notes_add(&s->missing,
+				  "port %d of switch 0x%016llx (%s) is up, but what is behind it "
+				  "did not answer",
+				  number, guid, node->nodedesc);
+		return 0;
+	}
+	wire = decode_wire(port);
+	return subnet_add_cable(s, (struct subnet_end){ node->guid, number },
+				(struct subnet_end){ far->node->guid, far->portnum }, &wire, false);
+}
+
+static int take_node(struct subnet *s, ibnd_node_t *node)
+{
+	char description[IB_SMP_DATA_SIZE + 1];
+	struct subnet_node copy = {
+		.guid = node->guid,
+		.kind = node->type == IB_NODE_SWITCH   ? SUBNET_SWITCH
+			: node->type == IB_NODE_ROUTER ? SUBNET_ROUTER
+						       : SUBNET_CA,
+		.description = description,
+		.ports = node->numports,
+		.described = true,
+	};
+	int rc;
+
+	memcpy(description, node->nodedesc, IB_SMP_DATA_SIZE);
+	description[IB_SMP_DATA_SIZE] = '\0';
+	mad_decode_field(node->info, IB_NODE_SYSTEM_GUID_F, &copy.system_guid);
+	copy.vendor = mad_get_field(node->info, 0, IB_NODE_VENDORID_F);
+	copy.device = mad_get_field(node->info, 0, IB_NODE_DEVID_F);
+	rc = subnet_add_node(s, &copy);
+	for (int i = 1; rc == 0 && i <= node->numports; i++)
+		rc = take_port(s, node, i);
+	return rc;
+}
+
+/* True when an earlier discovery reached this local port: it is in the same subnet. */
+static bool is_reached(const struct subnet *s, uint64_t guid)
+{
+	for (size_t i = 0; guid && i < s->port_count; i++)
+		if (s->ports[i].guid == guid)
+			return true;
+	return false;
+}
+
+/* Adds the local port to the list of those used. */
+static int name_source(char **source, const struct local_port *port)
+{
+	char *more = *source ? io_format("%s, %s:%d", *source, port->device, port->number)
+			     : io_format("%s:%d", port->device, port->number);
+
+	if (!more)
+		return -ENOMEM;
+	free(*source);
+	*source = more;
+	return 0;
+}
+
+static int discover_through(struct subnet *s, struct local_port *port,
+			    const struct live_options *options)
+{
+	struct ibnd_config config = {
+		.max_smps = options->max_smps,
+		.timeout_ms = options->timeout_ms,
+		.retries = 3,
+		.flags = IBND_CONFIG_MLX_EPI, /* FDR10 */
+	};
+	ibnd_fabric_t *found = ibnd_discover_fabric(port->device, port->number, NULL, &config);
+	int rc = 0;
+
+	if (!found) {
+		notes_add(&s->missing, "the discovery through %s:%d failed", port->device,
+			  port->number);
+		return 0;
+	}
+	for (ibnd_node_t *node = found->nodes; rc == 0 && node; node = node->next)
+		rc = take_node(s, node);
+	ibnd_destroy_fabric(found);
+	return rc;
+}
+
+static int discover_all(struct subnet *s, struct local_ports *list,
+			const struct live_options *options, char **source, struct err *err)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < list->count; i++) {
+		if (is_reached(s, list->ports[i].guid))
+			continue;
+		rc = name_source(source, &list->ports[i]);
+		if (rc == 0)
+			rc = discover_through(s, &list->ports[i], options);
+	}
+	if (rc == 0)
+		rc = subnet_finish(s);
+	if (rc < 0)
+		return err_set(err, ENOMEM, "out of memory");
+	if (list->count == 0)
+		return err_set(err, ENODEV,
+			       "no InfiniBand port of this host is up; run this where one is, or "
+			       "give a file with --from");
+	if (s->node_count == 0)
+		return err_set(err, EIO,
+			       "the discovery through %s failed; it needs access to "
+			       "/dev/infiniband/umad* (root)",
+			       *source);
+	return 0;
+}
+
+struct subnet *live_discover(const struct live_options *options, char **source, struct err *err)
+{
+	struct local_ports list = { 0 };
+	struct subnet *s = subnet_new();
+	int rc;
+
+	*source = NULL;
+	if (!s || umad_init() < 0) {
+		subnet_free(s);
+		err_set(err, ENODEV, "libibumad can't be initialised");
+		return NULL;
+	}
+	rc = find_local(&list);
+	if (rc == 0)
+		rc = discover_all(s, &list, options, source, err);
+	else
+		err_set(err, -rc, "out of memory");
+	umad_done();
+	free(list.ports);
+	if (rc == 0)
+		return s;
+	subnet_free(s);
+	free(*source);
+	*source = NULL;
+	return NULL;
+}

@@ -1,0 +1,26 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# libtopology.la is all of the helper but main and the live discovery, so that tests can link it.
+if BUILD_TOPOLOGY
+noinst_LTLIBRARIES += topology/libtopology.la
+sbin_PROGRAMS += topology/sfabric-topology
+endif
+
+topology_libtopology_la_SOURCES = \
+	topology/groups.c topology/groups.h \
+	topology/ibnetdiscover.c topology/ibnetdiscover.h \
+	topology/levels.c topology/levels.h \
+	topology/model.c topology/model.h \
+	topology/names.c topology/names.h \
+	topology/notes.c topology/notes.h \
+	topology/rails.c \
+	topology/sets.c topology/sets.h \
+	topology/subnet.c topology/subnet.h \
+	topology/tree_conf.c topology/tree_conf.h
+
+topology_sfabric_topology_SOURCES = topology/main.c topology/live.c topology/live.h
+topology_sfabric_topology_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS)
+topology_sfabric_topology_LDADD = topology/libtopology.la include/libhosts.la include/libcore.la \
+	$(IBNETDISC_LIBS)
+
+dist_man_MANS += topology/sfabric-topology.8

@@ -1,0 +1,569 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * main.c - sfabric-topology: discovers the fabric, writes fabric.json, makes topology.conf of it.
+ *
+ * The only file of topology/ that reads, prints and exits: it gets a subnet (live, or from a file)
+ * or a fabric.json, hands it to the pure parts, and puts their text where it was asked for. Results
+ * go to standard output or -o, everything for people to standard error.
+ */
+#ifdef HAVE_CONFIG_H
+#endif
+
+#include <errno.h>
+#include <getopt.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <time.h>
+#include <unistd.h>
+
+#include "conf.h"
+#include "fabric.h"
+#include "hosts.h"
+#include "ibnetdiscover.h"
+#include "io.h"
+#include "json.h"
+#include "live.h"
+#include "model.h"
+#include "text.h"
+#include "tree_conf.h"
+
+enum { DONE = 0, NOTHING = 1, WRONG_USE = 2, INCOMPLETE = 3, FAILED = 4 };
+
+#define SHOWN 10 /* sentences of a kind on standard error; --json has all that were kept */
+#define HOSTS_MAX 1000000
+
+static const char top_help[] =
+	"Usage: sfabric-topology COMMAND [OPTION]...\n"
+	"Discovers an InfiniBand fabric and makes Slurm's topology.conf of it.\n"
+	"\n"
+	"  discover   find out what the fabric is; fabric.json\n"
+	"  conf       topology.conf for topology/tree\n"
+	"\n"
+	"  -h, --help      this text; behind a command, that command's options\n"
+	"  -V, --version   version\n";
+
+static const char exit_help[] =
+	"\n"
+	"Exit status: 0 done, 1 nothing to write (no hosts), 2 wrong use, 3 the discovery was\n"
+	"incomplete and nothing was written, 4 an input or output failed.\n";
+
+static const char discover_help[] =
+	"Usage: sfabric-topology discover [OPTION]...\n"
+	"Finds out what the fabric is and writes fabric.json, to standard output without -o.\n"
+	"Without --from it asks the fabric itself, through every InfiniBand port that is up "
+	"(root).\n"
+	"\n"
+	"      --from FILE        read the output of ibnetdiscover instead; - is standard input\n"
+	"  -o, --output FILE      replace FILE atomically, only if the fabric changed\n"
+	"      --timeout MS       wait so long for the answer to a packet, 3 tries (1000)\n"
+	"      --max-smps N       packets on the wire at a time (32)\n"
+	"      --accept-partial   write also when something is known to be missing\n"
+	"      --json             a summary as JSON on standard output; needs -o\n"
+	"  -h, --help             this text\n";
+
+static const char conf_help[] =
+	"Usage: sfabric-topology conf [OPTION]...\n"
+	"Writes topology.conf for TopologyPlugin=topology/tree, to standard output without -o.\n"
+	"\n"
+	"      --fabric FILE      the fabric.json to use; default: fabric_json of fabric.conf\n"
+	"      --from FILE        use the output of ibnetdiscover instead; - is standard input\n"
+	"  -o, --output FILE      replace FILE atomically, only if the text changed\n"
+	"      --nodes LIST       only these hosts (a Slurm host list); all: every host (default)\n"
+	"      --accept-partial   write also when something is known to be missing\n"
+	"      --json             a summary as JSON on standard output; needs -o\n"
+	"  -h, --help             this text\n";
+
+struct options {
+	const char *from;   /* NULL: live, or fabric.json */
+	const char *fabric; /* NULL: the one of fabric.conf */
+	const char *output; /* NULL: standard output */
+	const char *nodes;  /* NULL: all */
+	struct live_options live;
+	bool accept_partial, json, help;
+};
+
+/* What a run found out, for the summary. */
+struct outcome {
+	const char *command;
+	struct fabric *fabric;
+	struct notes warnings, notes;
+	struct tree_report tree;
+	bool written, changed;
+};
+
+static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+
+static void say(const char *fmt, ...)
+{
+	va_list ap;
+
+	fputs("sfabric-topology: ", stderr);
+	va_start(ap, fmt);
+	vfprintf(stderr, fmt, ap);
+	va_end(ap);
+	fputc('\n', stderr);
+}
+
+static void say_all(const char *label, char *const *lines, size_t kept, size_t total)
+{
+	size_t shown = kept < SHOWN ? kept : SHOWN;
+
+	for (size_t i = 0; i < shown; i++)
+		say("%s%s", label, lines[i]);
+	if (total > shown)
+		say("%sand %zu more", label, total - shown);
+}
+
+/* Options. */
+
+enum { OPT_FROM = 256, OPT_FABRIC, OPT_TIMEOUT, OPT_MAX_SMPS, OPT_ACCEPT, OPT_JSON, OPT_NODES };
+
+static const struct option discover_options[] = {
+	{ "from", required_argument, NULL, OPT_FROM },
+	{ "output", required_argument, NULL, 'o' },
+	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
+	{ "max-smps", required_argument, NULL, OPT_MAX_SMPS },
+	{ "accept-partial", no_argument, NULL, OPT_ACCEPT },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+static const struct option conf_options[] = {
+	{ "fabric", required_argument, NULL, OPT_FABRIC },
+	{ "from", required_argument, NULL, OPT_FROM },
+	{ "output", required_argument, NULL, 'o' },
+	{ "nodes", required_argument, NULL, OPT_NODES },
+	{ "accept-partial", no_argument, NULL, OPT_ACCEPT },
+	{ "json", no_argument, NULL, OPT_JSON },
+	{ "help", no_argument, NULL, 'h' },
+	{ NULL, 0, NULL, 0 },
+};
+
+/* A number from 1 to max; false after saying what is wrong. */
+static bool number(const char *option, const char *text, unsigned max, unsigned *value)
+{
+	uint64_t n;
+
+	if (!u64_parse(text, max, &n) || n == 0) {
+		say("%s takes a number from 1 to %u, not \"%s\"", option, max, text);
+		return false;
+	}
+	*value = (unsigned)n;
+	return true;
+}
+
+static bool take_option(struct options *o, int c)
+{
+	switch (c) {
+	case OPT_FROM:
+		o->from = optarg;
+		return true;
+	case OPT_FABRIC:
+		o->fabric = optarg;
+		return true;
+	case 'o':
+		o->output = optarg;
+		return true;
+	case OPT_NODES:
+		o->nodes = strcmp(optarg, "all") == 0 ? NULL : optarg;
+		return true;
+	case OPT_TIMEOUT:
+		return number("--timeout", optarg, 600000, &o->live.timeout_ms);
+	case OPT_MAX_SMPS:
+		return number("--max-smps", optarg, 1024, &o->live.max_smps);
+	case OPT_ACCEPT:
+		return o->accept_partial = true;
+	case OPT_JSON:
+		return o->json = true;
+	case 'h':
+		return o->help = true;
+	default:
+		return false; /* getopt has said what is wrong */
+	}
+}
+
+static bool read_options(struct options *o, int argc, char **argv, const struct option *known)
+{
+	int c;
+
+	argv[0] = (char *)"sfabric-topology"; /* getopt's sentences begin with it */
+	*o = (struct options){ .live = { .timeout_ms = 1000, .max_smps = 32 } };
+	while ((c = getopt_long(argc, argv, "o:h", known, NULL)) != -1)
+		if (!take_option(o, c))
+			return false;
+	if (o->help)
+		return true;
+	if (optind < argc) {
+		say("\"%s\" is no option", argv[optind]);
+		return false;
+	}
+	if (o->json && !o->output) {
+		say("--json needs -o: standard output can't hold both texts");
+		return false;
+	}
+	if (o->from && o->fabric) {
+		say("--from and --fabric exclude each other");
+		return false;
+	}
+	return true;
+}
+
+/* Input. */
+
+static struct subnet *read_text(const char *from, struct err *err)
+{
+	bool standard = strcmp(from, "-") == 0;
+	struct subnet *s;
+	char *text;
+	size_t len;
+	int rc;
+
+	if (standard)
+		rc = io_read_fd(STDIN_FILENO, "standard input", IBNETDISCOVER_MAX_BYTES, &text,
+				&len, err);
+	else
+		rc = io_read(from, IBNETDISCOVER_MAX_BYTES, &text, &len, err);
+	if (rc < 0)
+		return NULL;
+	s = ibnetdiscover_parse(text, len, standard ? "standard input" : from, err);
+	free(text);
+	return s;
+}
+
+/* A file given by a path keeps its name only, so that the same dump elsewhere gives the same text.
+ */
+static const char *source_name(const char *from)
+{
+	const char *slash = strrchr(from, '/');
+
+	return strcmp(from, "-") == 0 ? "standard input" : slash ? slash + 1 : from;
+}
+
+/* Discovers, from a file or live, into out->fabric. */
+static int discover(const struct options *o, struct outcome *out)
+{
+	struct err err = { "" };
+	char *source = NULL;
+	struct subnet *s =
+		o->from ? read_text(o->from, &err) : live_discover(&o->live, &source, &err);
+
+	if (s) {
+		out->fabric = model_build(s, o->from ? "file" : "live",
+					  o->from ? source_name(o->from) : source, io_now_ns(),
+					  &out->notes, &err);
+		out->warnings = s->warnings; /* taken over */
+		memset(&s->warnings, 0, sizeof(s->warnings));
+	}
+	subnet_free(s);
+	free(source);
+	if (out->fabric)
+		return DONE;
+	say("%s", err.text);
+	return FAILED;
+}
+
+/* Reads the fabric.json that was named, or the one that fabric.conf names. */
+static int read_fabric(const struct options *o, struct outcome *out)
+{
+	struct err err = { "" };
+	struct conf *conf = NULL;
+
+	if (!o->fabric && !(conf = conf_load(conf_default_path(), true, &err))) {
+		say("%s", err.text);
+		return FAILED;
+	}
+	out->fabric = fabric_load(o->fabric ? o->fabric : conf->fabric_json, &err);
+	conf_free(conf);
+	if (out->fabric)
+		return DONE;
+	say("%s", err.text);
+	return FAILED;
+}
+
+/* Says what is missing and noteworthy; DONE when there is something to write. */
+static int judge(const struct options *o, const struct outcome *out)
+{
+	const struct fabric *f = out->fabric;
+
+	say_all("", out->warnings.lines, out->warnings.kept, out->warnings.total);
+	say_all("", out->notes.lines, out->notes.kept, out->notes.total);
+	say_all("missing: ", f->missing, f->missing_count, f->missing_count);
+	if (f->host_count == 0) {
+		say("nothing to write: there is no host with a cable and a name among %zu switches "
+		    "and %zu ports",
+		    f->switch_count, f->port_count);
+		return NOTHING;
+	}
+	if (f->missing_count && !o->accept_partial) {
+		say("the discovery is incomplete, nothing is written; --accept-partial writes it "
+		    "nevertheless");
+		return INCOMPLETE;
+	}
+	return DONE;
+}
+
+/* Output. */
+
+static int print(const char *text)
+{
+	if (fputs(text, stdout) == EOF || fflush(stdout) == EOF) {
+		say("standard output: %s", strerror(errno));
+		return FAILED;
+	}
+	return DONE;
+}
+
+static int write_fabric(const struct options *o, struct outcome *out)
+{
+	struct err err = { "" };
+	char *text;
+	int rc;
+
+	if (o->output) {
+		rc = fabric_save(out->fabric, o->output, &out->changed, &err);
+		if (rc < 0)
+			say("%s", err.text);
+		return rc < 0 ? FAILED : DONE;
+	}
+	text = fabric_text(out->fabric);
+	if (!text)
+		say("out of memory");
+	rc = text ? print(text) : FAILED;
+	free(text);
+	out->changed = true;
+	return rc;
+}
+
+static bool holds_already(const char *path, const char *text)
+{
+	char *was;
+	size_t len;
+	bool same;
+
+	if (io_read(path, FABRIC_MAX_BYTES, &was, &len, NULL) < 0)
+		return false;
+	same = len == strlen(text) && memcmp(was, text, len) == 0;
+	free(was);
+	return same;
+}
+
+static int write_text(const struct options *o, struct outcome *out, const char *text)
+{
+	struct err err = { "" };
+
+	out->changed = true;
+	if (!o->output)
+		return print(text);
+	out->changed = !holds_already(o->output, text);
+	if (out->changed && io_write_atomic(o->output, text, strlen(text), 0644, &err) < 0) {
+		say("%s", err.text);
+		return FAILED;
+	}
+	return DONE;
+}
+
+static int put_lines(json_object *top, const char *key, char *const *lines, size_t count)
+{
+	json_object *array = json_object_new_array();
+
+	if (!array || json_object_object_add(top, key, array) != 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		if (json_object_array_add(array, json_object_new_string(lines[i])) != 0)
+			return -ENOMEM;
+	return 0;
+}
+
+static int put_summary(json_object *top, const struct options *o, const struct outcome *out,
+		       int status)
+{
+	const struct fabric *f = out->fabric;
+	const struct {
+		const char *key;
+		size_t value;
+	} counts[] = {
+		{ "switches", f->switch_count }, { "links", f->link_count },
+		{ "ports", f->port_count },	 { "hosts", f->host_count },
+		{ "units", f->unit_count },	 { "pods", f->pod_count },
+		{ "islands", f->island_count },
+	};
+	int rc = json_put_string(top, "command", out->command);
+
+	if (rc == 0)
+		rc = json_put_string(top, "output", o->output);
+	if (rc == 0)
+		rc = json_put_int(top, "status", status);
+	if (rc == 0)
+		rc = json_put_bool(top, "written", status == DONE && out->changed);
+	for (size_t i = 0; rc == 0 && i < sizeof(counts) / sizeof(counts[0]); i++)
+		rc = json_put_u64(top, counts[i].key, counts[i].value);
+	if (rc == 0 && out->tree.unplaced)
+		rc = json_put_string(top, "unplaced", out->tree.unplaced);
+	if (rc == 0 && out->tree.unknown)
+		rc = json_put_string(top, "unknown", out->tree.unknown);
+	if (rc == 0)
+		rc = put_lines(top, "missing", f->missing, f->missing_count);
+	if (rc == 0)
+		rc = put_lines(top, "notes", out->notes.lines, out->notes.kept);
+	return rc < 0 ? rc : put_lines(top, "warnings", out->warnings.lines, out->warnings.kept);
+}
+
+static int print_summary(const struct options *o, const struct outcome *out, int status)
+{
+	json_object *top = json_object_new_object();
+	char *text = top && put_summary(top, o, out, status) == 0 ? json_text(top) : NULL;
+
+	json_object_put(top);
+	if (!text)
+		say("out of memory");
+	else if (print(text) != DONE)
+		status = FAILED;
+	free(text);
+	return text ? status : FAILED;
+}
+
+static void outcome_clear(struct outcome *out)
+{
+	fabric_free(out->fabric);
+	notes_clear(&out->warnings);
+	notes_clear(&out->notes);
+	tree_report_clear(&out->tree);
+}
+
+/* Commands. */
+
+static int finish(const struct options *o, struct outcome *out, int status)
+{
+	if (o->json && out->fabric)
+		status = print_summary(o, out, status);
+	outcome_clear(out);
+	return status;
+}
+
+static int cmd_discover(int argc, char **argv)
+{
+	struct outcome out = { .command = "discover" };
+	struct options o;
+	int status;
+
+	if (!read_options(&o, argc, argv, discover_options))
+		return WRONG_USE;
+	if (o.help) {
+		fputs(discover_help, stdout);
+		return print(exit_help);
+	}
+	status = discover(&o, &out);
+	if (status == DONE)
+		status = judge(&o, &out);
+	if (status == DONE)
+		status = write_fabric(&o, &out);
+	if (status == DONE)
+		say("%zu switches, %zu hosts in %zu units, %zu pods, %zu islands%s%s",
+		    out.fabric->switch_count, out.fabric->host_count, out.fabric->unit_count,
+		    out.fabric->pod_count, out.fabric->island_count,
+		    o.output ? out.changed ? "; wrote " : "; unchanged: " : "",
+		    o.output ? o.output : "");
+	return finish(&o, &out, status);
+}
+
+/* "fabric.json of live mlx5_0:1, first seen 2025-11-30T19:00:00Z": equal for an equal fabric. */
+static char *describe_snapshot(const struct options *o, const struct fabric *f)
+{
+	time_t seconds = (time_t)(f->seen_ns / 1000000000);
+	char when[32];
+	struct tm tm;
+
+	if (o->from)
+		return io_format("from %s", f->source);
+	if (!gmtime_r(&seconds, &tm) ||
+	    strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
+		return io_format("%s %s", f->how, f->source);
+	return io_format("%s %s, first seen %s", f->how, f->source, when);
+}
+
+static void say_tree(const struct options *o, const struct outcome *out)
+{
+	const struct tree_report *t = &out->tree;
+
+	if (t->unplaced_count)
+		say("left out, on no switch: %s", t->unplaced);
+	if (t->unknown_count)
+		say("left out, not in the fabric: %s", t->unknown);
+	say("%zu hosts in %zu units, %zu pods, %zu roots%s%s", t->hosts, t->units, t->pods,
+	    t->roots, o->output ? out->changed ? "; wrote " : "; unchanged: " : "",
+	    o->output ? o->output : "");
+}
+
+static int write_tree(const struct options *o, struct outcome *out, char **names, size_t count)
+{
+	char *snapshot = describe_snapshot(o, out->fabric), *text = NULL;
+	struct err err = { "out of memory" };
+	int status;
+
+	if (snapshot)
+		text = tree_conf_text(out->fabric, (const char *const *)names, count,
+				      "sfabric-topology " PACKAGE_VERSION, snapshot, &out->tree,
+				      &err);
+	free(snapshot);
+	if (!text) {
+		if (out->tree.unknown_count)
+			say("not in the fabric: %.400s", out->tree.unknown);
+		say("%s", err.text);
+		return out->tree.unknown ? NOTHING : FAILED;
+	}
+	status = write_text(o, out, text);
+	free(text);
+	if (status == DONE)
+		say_tree(o, out);
+	return status;
+}
+
+static int cmd_conf(int argc, char **argv)
+{
+	struct outcome out = { .command = "conf" };
+	struct err err = { "" };
+	struct options o;
+	char **names = NULL;
+	size_t count = 0;
+	int status;
+
+	if (!read_options(&o, argc, argv, conf_options))
+		return WRONG_USE;
+	if (o.help) {
+		fputs(conf_help, stdout);
+		return print(exit_help);
+	}
+	if (o.nodes && hosts_expand(o.nodes, HOSTS_MAX, &names, &count, &err) < 0) {
+		say("--nodes: %s", err.text);
+		return WRONG_USE;
+	}
+	status = o.from ? discover(&o, &out) : read_fabric(&o, &out);
+	if (status == DONE)
+		status = judge(&o, &out);
+	if (status == DONE)
+		status = write_tree(&o, &out, names, count);
+	hosts_free(names, count);
+	return finish(&o, &out, status);
+}
+
+int main(int argc, char **argv)
+{
+	const char *command = argc > 1 ? argv[1] : "";
+
+	if (strcmp(command, "discover") == 0)
+		return cmd_discover(argc - 1, argv + 1);
+	if (strcmp(command, "conf") == 0)
+		return cmd_conf(argc - 1, argv + 1);
+	if (strcmp(command, "--help") == 0 || strcmp(command, "-h") == 0) {
+		fputs(top_help, stdout);
+		return print(exit_help);
+	}
+	if (strcmp(command, "--version") == 0 || strcmp(command, "-V") == 0)
+		return print("sfabric-topology " PACKAGE_VERSION "\n");
+	say("%s%s%s; try --help", *command ? "\"" : "", *command ? command : "a command is needed",
+	    *command ? "\" is no command" : "");
+	return WRONG_USE;
+}

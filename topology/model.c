@@ -1,0 +1,687 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * model.c - from what was discovered to what it means; see model.h.
+ *
+ * Pure: a subnet in, a fabric out. This file names switches and hosts, sorts cables into links and
+ * ports, and finds degraded wires; levels.c finds the leaves, groups.c units, pods and islands,
+ * rails.c the rails. Aggregation nodes (SHARP's CA inside each switch) and routers are no hosts:
+ * taken for hosts, they would make a leaf of every switch.
+ */
+#include "model.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "groups.h"
+#include "levels.h"
+#include "names.h"
+#include "text.h"
+
+struct identity { /* who an HCA says it is */
+	char host[NAME_ROOM];
+	char device[NAME_ROOM];
+	size_t node;
+};
+
+struct model {
+	const struct subnet *s;
+	struct fabric *f;
+	struct notes *notes;
+	size_t *switch_of;    /* node to switch, FABRIC_NONE */
+	bool *is_hca;	      /* node is a host's HCA */
+	struct identity *ids; /* one per HCA, by node */
+	size_t id_count;
+	size_t *id_of; /* node to identity, FABRIC_NONE */
+};
+
+static char *printable(const char *text)
+{
+	size_t room = strlen(text) + 1;
+	char *copy = malloc(room);
+
+	return copy ? text_printable(text, copy, room) : NULL;
+}
+
+static const char *description_of(const struct subnet_node *node)
+{
+	return node->description ? node->description : "";
+}
+
+/* Switches. */
+
+static int add_switches(struct model *m)
+{
+	struct fabric *f = m->f;
+
+	f->switches = calloc(m->s->node_count + 1, sizeof(*f->switches));
+	m->switch_of = calloc(m->s->node_count + 1, sizeof(*m->switch_of));
+	if (!f->switches || !m->switch_of)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->s->node_count; i++) {
+		const struct subnet_node *node = &m->s->nodes[i];
+		m->switch_of[i] = FABRIC_NONE;
+		if (node->kind != SUBNET_SWITCH)
+			continue;
+		m->switch_of[i] = f->switch_count;
+		f->switches[f->switch_count++] = (struct fabric_switch){
+			.guid = node->guid,
+			.system_guid = node->system_guid,
+			.level = -1,
+			.plane = -1,
+			.ports = node->ports,
+		};
+	}
+	return 0;
+}
+
+struct title { /* a switch and what it would like to be called */
+	char name[NAME_ROOM];
+	size_t sw;
+};
+
+static int by_title(const void *x, const void *y)
+{
+	const struct title *a = x, *b = y;
+	int order = strcmp(a->name, b->name);
+
+	return order ? order : (a->sw > b->sw) - (a->sw < b->sw);
+}
+
+/* The name of a switch: its title when it has it alone, else with its GUID, else the GUID. */
+static char *switch_name(const struct title *title, uint64_t guid, bool alone)
+{
+	char name[NAME_ROOM];
+
+	if (alone && title->name[0])
+		return strdup(title->name);
+	if (title->name[0])
+		snprintf(name, sizeof(name), "%.46s-%016llx", title->name,
+			 (unsigned long long)guid);
+	else
+		names_switch_guid(guid, name);
+	return strdup(name);
+}
+
+/* The first index behind i whose title is another. */
+static size_t end_of_title(const struct title *titles, size_t i, size_t count)
+{
+	size_t end = i + 1;
+
+	while (end < count && strcmp(titles[i].name, titles[end].name) == 0)
+		end++;
+	return end;
+}
+
+/* A title made to look like another switch's name with its GUID behind: both get the GUID alone. */
+static int undo_doubles(struct fabric *f, struct title *titles)
+{
+	for (size_t i = 0; i < f->switch_count; i++) {
+		snprintf(titles[i].name, NAME_ROOM, "%s", f->switches[i].name);
+		titles[i].sw = i;
+	}
+	qsort(titles, f->switch_count, sizeof(*titles), by_title);
+	for (size_t i = 0, end; i < f->switch_count; i = end) {
+		end = end_of_title(titles, i, f->switch_count);
+		for (size_t j = i; end > i + 1 && j < end; j++) {
+			struct fabric_switch *sw = &f->switches[titles[j].sw];
+			char name[NAME_ROOM];
+			names_switch_guid(sw->guid, name);
+			free(sw->name);
+			if (!(sw->name = strdup(name)))
+				return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+static int name_switches(struct model *m)
+{
+	struct fabric *f = m->f;
+	struct title *titles = calloc(f->switch_count + 1, sizeof(*titles));
+	int rc = titles ? 0 : -ENOMEM;
+
+	for (size_t i = 0; rc == 0 && i < m->s->node_count; i++) {
+		size_t sw = m->switch_of[i];
+		if (sw == FABRIC_NONE)
+			continue;
+		names_switch(description_of(&m->s->nodes[i]), titles[sw].name);
+		titles[sw].sw = sw;
+	}
+	if (rc == 0)
+		qsort(titles, f->switch_count, sizeof(*titles), by_title);
+	for (size_t i = 0, end; rc == 0 && i < f->switch_count; i = end) {
+		end = end_of_title(titles, i, f->switch_count);
+		for (size_t j = i; j < end && rc == 0; j++) {
+			struct fabric_switch *sw = &f->switches[titles[j].sw];
+			sw->name = switch_name(&titles[j], sw->guid, end == i + 1);
+			rc = sw->name ? 0 : -ENOMEM;
+		}
+	}
+	if (rc == 0)
+		rc = undo_doubles(f, titles);
+	free(titles);
+	return rc;
+}
+
+static int by_system(const void *x, const void *y)
+{
+	const struct fabric_switch *a = *(struct fabric_switch *const *)x;
+	const struct fabric_switch *b = *(struct fabric_switch *const *)y;
+
+	if (a->system_guid != b->system_guid)
+		return a->system_guid < b->system_guid ? -1 : 1;
+	return (a->guid > b->guid) - (a->guid < b->guid);
+}
+
+/* The name of one box: what its managed switches agree on, or its system image GUID. */
+static void chassis_name(const struct model *m, struct fabric_switch *const *of, size_t count,
+			 char name[NAME_ROOM])
+{
+	char other[NAME_ROOM];
+
+	for (size_t i = 0; i < count; i++) {
+		size_t node = subnet_find(m->s, of[i]->guid);
+		names_chassis(description_of(&m->s->nodes[node]), i ? other : name);
+		if (name[0] == '\0' || (i && strcmp(name, other) != 0)) {
+			snprintf(name, NAME_ROOM, "chassis-%016llx",
+				 (unsigned long long)of[0]->system_guid);
+			return;
+		}
+	}
+}
+
+/* Several switches with one system image GUID are one box. */
+static int find_chassis(struct model *m)
+{
+	struct fabric *f = m->f;
+	struct fabric_switch **sorted = calloc(f->switch_count + 1, sizeof(*sorted));
+	int rc = sorted ? 0 : -ENOMEM;
+
+	for (size_t i = 0; rc == 0 && i < f->switch_count; i++)
+		sorted[i] = &f->switches[i];
+	if (rc == 0)
+		qsort(sorted, f->switch_count, sizeof(*sorted), by_system);
+	for (size_t i = 0, end; rc == 0 && i < f->switch_count; i = end) {
+		char name[NAME_ROOM];
+		for (end = i + 1;
+		     end < f->switch_count && sorted[end]->system_guid == sorted[i]->system_guid;)
+			end++;
+		if (end == i + 1 || sorted[i]->system_guid == 0)
+			continue;
+		chassis_name(m, &sorted[i], end - i, name);
+		for (size_t j = i; j < end; j++)
+			if (!(sorted[j]->chassis = strdup(name)))
+				rc = -ENOMEM;
+	}
+	free(sorted);
+	return rc;
+}
+
+/* HCAs and hosts. */
+
+static int by_guid(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x > y) - (x < y);
+}
+
+/* A CA with the system image GUID of a switch is inside that switch: an aggregation node, a
+ * gateway. */
+static int find_hcas(struct model *m)
+{
+	uint64_t *boxes = calloc(m->f->switch_count + 1, sizeof(*boxes));
+
+	m->is_hca = calloc(m->s->node_count + 1, sizeof(*m->is_hca));
+	if (!boxes || !m->is_hca) {
+		free(boxes);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < m->f->switch_count; i++)
+		boxes[i] = m->f->switches[i].system_guid;
+	qsort(boxes, m->f->switch_count, sizeof(*boxes), by_guid);
+	for (size_t i = 0; i < m->s->node_count; i++) {
+		const struct subnet_node *node = &m->s->nodes[i];
+		m->is_hca[i] = node->kind == SUBNET_CA &&
+			       !names_aggregation_node(description_of(node)) &&
+			       (node->system_guid == 0 ||
+				!bsearch(&node->system_guid, boxes, m->f->switch_count,
+					 sizeof(*boxes), by_guid));
+	}
+	free(boxes);
+	return 0;
+}
+
+static int by_identity(const void *x, const void *y)
+{
+	const struct identity *a = *(struct identity *const *)x, *b = *(struct identity *const *)y;
+	int order = strcmp(a->host, b->host);
+
+	if (order == 0)
+		order = strcmp(a->device, b->device);
+	return order ? order : (a->node > b->node) - (a->node < b->node);
+}
+
+/*
+ * A host has each device once. Two HCAs that are the same device of the same host are of two hosts
+ * that were given one name; neither can be trusted, nor the name.
+ */
+static int distrust_doubles(struct model *m)
+{
+	struct identity **sorted = calloc(m->id_count + 1, sizeof(*sorted));
+
+	if (!sorted)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->id_count; i++)
+		sorted[i] = &m->ids[i];
+	qsort(sorted, m->id_count, sizeof(*sorted), by_identity);
+	for (size_t i = 0, end; i < m->id_count; i = end) {
+		char host[NAME_ROOM];
+		bool twice = false;
+		memcpy(host, sorted[i]->host, sizeof(host));
+		for (end = i + 1; end < m->id_count && strcmp(sorted[end]->host, host) == 0; end++)
+			twice = twice ||
+				(sorted[end]->device[0] &&
+				 strcmp(sorted[end]->device, sorted[end - 1]->device) == 0);
+		if (host[0] == '\0' || !twice)
+			continue;
+		notes_add(m->notes,
+			  "several hosts call themselves %s (one device of it is there twice); "
+			  "none of "
+			  "them is taken for it",
+			  host);
+		for (size_t j = i; j < end; j++)
+			sorted[j]->host[0] = '\0';
+	}
+	free(sorted);
+	return 0;
+}
+
+static int find_identities(struct model *m)
+{
+	m->ids = calloc(m->s->node_count + 1, sizeof(*m->ids));
+	m->id_of = calloc(m->s->node_count + 1, sizeof(*m->id_of));
+	if (!m->ids || !m->id_of)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->s->node_count; i++) {
+		struct identity *id = &m->ids[m->id_count];
+		m->id_of[i] = FABRIC_NONE;
+		if (!m->is_hca[i])
+			continue;
+		names_host(description_of(&m->s->nodes[i]), id->host, id->device);
+		id->node = i;
+		m->id_of[i] = m->id_count++;
+	}
+	return distrust_doubles(m);
+}
+
+static int by_host_name(const void *x, const void *y)
+{
+	return strcmp(((const struct fabric_host *)x)->name, ((const struct fabric_host *)y)->name);
+}
+
+/* Marks the HCAs that have a cable: a host without any is not in the fabric. */
+static int add_hosts(struct model *m, const bool *cabled)
+{
+	struct fabric *f = m->f;
+	size_t kept = 0;
+
+	f->hosts = calloc(m->id_count + 1, sizeof(*f->hosts));
+	if (!f->hosts)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->id_count; i++) {
+		struct fabric_host *host = &f->hosts[f->host_count];
+		if (m->ids[i].host[0] == '\0' || !cabled[m->ids[i].node])
+			continue;
+		*host = (struct fabric_host){ strdup(m->ids[i].host), FABRIC_NONE };
+		if (!host->name)
+			return -ENOMEM;
+		f->host_count++;
+	}
+	if (f->host_count)
+		qsort(f->hosts, f->host_count, sizeof(*f->hosts), by_host_name);
+	for (size_t i = 0; i < f->host_count; i++) {
+		if (kept && strcmp(f->hosts[kept - 1].name, f->hosts[i].name) == 0)
+			free(f->hosts[i].name);
+		else
+			f->hosts[kept++] = f->hosts[i];
+	}
+	f->host_count = kept;
+	return 0;
+}
+
+/* Cables. */
+
+static void add_link(struct model *m, const struct subnet_cable *c, size_t a, size_t b)
+{
+	struct fabric_link *link = &m->f->links[m->f->link_count++];
+
+	*link = (struct fabric_link){ m->switch_of[a], m->switch_of[b], c->a.port, c->b.port,
+				      c->wire };
+}
+
+/* A link's ends are in GUID order already: switches are, and so are cable ends. */
+static int add_port(struct model *m, size_t node, int number, size_t peer, int peer_port,
+		    const struct fabric_wire *wire)
+{
+	struct fabric *f = m->f;
+	const struct subnet_node *hca = &m->s->nodes[node];
+	const struct identity *id = &m->ids[m->id_of[node]];
+	struct fabric_port *port = &f->ports[f->port_count];
+
+	*port = (struct fabric_port){
+		.guid = subnet_port_guid(m->s, hca->guid, number),
+		.node_guid = hca->guid,
+		.system_guid = hca->system_guid,
+		.port = number,
+		.sw = m->switch_of[peer],
+		.rail = -1,
+		.wire = *wire,
+	};
+	port->sw_port = port->sw == FABRIC_NONE ? 0 : peer_port;
+	port->host = id->host[0] ? fabric_find_host(f, id->host) : FABRIC_NONE;
+	if (id->device[0] && !(port->device = strdup(id->device)))
+		return -ENOMEM;
+	f->port_count++;
+	if (port->host == FABRIC_NONE && port->sw != FABRIC_NONE)
+		notes_add(m->notes, "port 0x%016llx on %s port %d has no host name (\"%s\")",
+			  (unsigned long long)port->guid, f->switches[port->sw].name, port->sw_port,
+			  description_of(hca));
+	return 0;
+}
+
+static int by_port_guid(const void *x, const void *y)
+{
+	const struct fabric_port *a = x, *b = y;
+
+	if (a->guid != b->guid)
+		return a->guid < b->guid ? -1 : 1;
+	if (a->node_guid != b->node_guid)
+		return a->node_guid < b->node_guid ? -1 : 1;
+	return a->port - b->port;
+}
+
+/* A GUID that two ports claim identifies neither. */
+static void drop_double_guids(struct model *m)
+{
+	struct fabric *f = m->f;
+	bool any = false;
+
+	for (size_t i = 0, end; i < f->port_count; i = end) {
+		uint64_t guid = f->ports[i].guid;
+		for (end = i + 1; end < f->port_count && f->ports[end].guid == guid;)
+			end++;
+		if (guid == 0 || end == i + 1)
+			continue;
+		notes_add(m->notes, "port GUID 0x%016llx is there %zu times; it is not used",
+			  (unsigned long long)guid, end - i);
+		for (size_t j = i; j < end; j++)
+			f->ports[j].guid = 0;
+		any = true;
+	}
+	if (any)
+		qsort(f->ports, f->port_count, sizeof(*f->ports), by_port_guid);
+}
+
+static int add_cables(struct model *m)
+{
+	const struct subnet *s = m->s;
+	struct fabric *f = m->f;
+	bool *cabled = calloc(s->node_count + 1, sizeof(*cabled));
+	int rc = cabled ? 0 : -ENOMEM;
+
+	f->links = calloc(s->cable_count + 1, sizeof(*f->links));
+	f->ports = calloc(s->cable_count * 2 + 1, sizeof(*f->ports));
+	if (!f->links || !f->ports)
+		rc = -ENOMEM;
+	for (size_t i = 0; rc == 0 && i < s->cable_count; i++) {
+		cabled[subnet_find(s, s->cables[i].a.node)] = true;
+		cabled[subnet_find(s, s->cables[i].b.node)] = true;
+	}
+	if (rc == 0)
+		rc = add_hosts(m, cabled);
+	for (size_t i = 0; rc == 0 && i < s->cable_count; i++) {
+		const struct subnet_cable *c = &s->cables[i];
+		size_t a = subnet_find(s, c->a.node), b = subnet_find(s, c->b.node);
+		if (m->switch_of[a] != FABRIC_NONE && m->switch_of[b] != FABRIC_NONE)
+			add_link(m, c, a, b);
+		if (m->is_hca[a])
+			rc = add_port(m, a, c->a.port, b, c->b.port, &c->wire);
+		if (rc == 0 && m->is_hca[b])
+			rc = add_port(m, b, c->b.port, a, c->a.port, &c->wire);
+	}
+	if (rc == 0 && f->port_count) {
+		qsort(f->ports, f->port_count, sizeof(*f->ports), by_port_guid);
+		drop_double_guids(m);
+	}
+	free(cabled);
+	return rc;
+}
+
+/* Levels. */
+
+static void graph_free(struct switch_graph *g)
+{
+	free(g->start);
+	free(g->peers);
+	free(g->cables);
+	free(g->hosts);
+}
+
+struct arc {
+	size_t from, to;
+};
+
+static int by_arc(const void *x, const void *y)
+{
+	const struct arc *a = x, *b = y;
+
+	if (a->from != b->from)
+		return a->from < b->from ? -1 : 1;
+	return (a->to > b->to) - (a->to < b->to);
+}
+
+/* Both directions of each link that is not a loop, sorted. */
+static struct arc *list_arcs(const struct fabric *f, size_t *count)
+{
+	struct arc *arcs = calloc(f->link_count * 2 + 1, sizeof(*arcs));
+
+	*count = 0;
+	for (size_t i = 0; arcs && i < f->link_count; i++) {
+		const struct fabric_link *link = &f->links[i];
+		if (link->a == link->b)
+			continue;
+		arcs[(*count)++] = (struct arc){ link->a, link->b };
+		arcs[(*count)++] = (struct arc){ link->b, link->a };
+	}
+	if (arcs)
+		qsort(arcs, *count, sizeof(*arcs), by_arc);
+	return arcs;
+}
+
+static int graph_build(const struct fabric *f, struct switch_graph *g)
+{
+	size_t count, kept = 0;
+	struct arc *arcs = list_arcs(f, &count);
+
+	*g = (struct switch_graph){ .count = f->switch_count };
+	g->start = calloc(f->switch_count + 2, sizeof(*g->start));
+	g->hosts = calloc(f->switch_count + 1, sizeof(*g->hosts));
+	g->peers = arcs ? calloc(count + 1, sizeof(*g->peers)) : NULL;
+	g->cables = arcs ? calloc(count + 1, sizeof(*g->cables)) : NULL;
+	if (!g->start || !g->hosts || !g->peers || !g->cables) {
+		free(arcs);
+		graph_free(g);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < count; i++) {
+		if (i == 0 || by_arc(&arcs[i - 1], &arcs[i]) != 0) {
+			g->peers[kept++] = arcs[i].to;
+			g->start[arcs[i].from + 1] = kept;
+		}
+		g->cables[kept - 1]++;
+	}
+	for (size_t i = 0; i < f->switch_count; i++)
+		if (g->start[i + 1] < g->start[i])
+			g->start[i + 1] = g->start[i];
+	for (size_t i = 0; i < f->port_count; i++)
+		if (f->ports[i].sw != FABRIC_NONE)
+			g->hosts[f->ports[i].sw]++;
+	free(arcs);
+	return 0;
+}
+
+static int find_levels(struct model *m, const struct switch_graph *g)
+{
+	int *level = calloc(m->f->switch_count + 1, sizeof(*level));
+	int rc = level ? levels_find(g, level) : -ENOMEM;
+
+	for (size_t i = 0; rc == 0 && i < m->f->switch_count; i++)
+		m->f->switches[i].level = level[i];
+	free(level);
+	return rc;
+}
+
+/* Degraded wires. */
+
+struct kind { /* wires that should be equal: same levels and devices at their ends */
+	uint64_t low, high;
+	struct fabric_wire *wire;
+};
+
+static int by_kind(const void *x, const void *y)
+{
+	const struct kind *a = x, *b = y;
+
+	if (a->low != b->low)
+		return a->low < b->low ? -1 : 1;
+	if (a->high != b->high)
+		return a->high < b->high ? -1 : 1;
+	if (a->wire->speed_bps != b->wire->speed_bps)
+		return a->wire->speed_bps < b->wire->speed_bps ? -1 : 1;
+	return a->wire->width - b->wire->width;
+}
+
+static uint64_t end_kind(const struct model *m, uint64_t guid, int level)
+{
+	const struct subnet_node *node = &m->s->nodes[subnet_find(m->s, guid)];
+
+	return (uint64_t)(unsigned)(level + 1) << 56 | (uint64_t)(node->vendor & 0xffffff) << 32 |
+	       node->device;
+}
+
+static void mark_slower(struct kind *kinds, size_t count)
+{
+	const struct fabric_wire *most = NULL;
+
+	for (size_t i = 0, end; i < count; i = end) {
+		for (end = i + 1; end < count &&
+				  kinds[end].wire->speed_bps == kinds[i].wire->speed_bps &&
+				  kinds[end].wire->width == kinds[i].wire->width;)
+			end++;
+		if ((end - i) * 2 > count)
+			most = kinds[i].wire;
+	}
+	for (size_t i = 0; most && i < count; i++)
+		kinds[i].wire->degraded = kinds[i].wire->speed_bps < most->speed_bps ||
+					  kinds[i].wire->width < most->width;
+}
+
+/* A wire is degraded when more than half of its kind have another, better width or speed. */
+static int find_degraded(struct model *m)
+{
+	struct fabric *f = m->f;
+	struct kind *kinds = calloc(f->link_count + f->port_count + 1, sizeof(*kinds));
+	size_t n = 0;
+
+	if (!kinds)
+		return -ENOMEM;
+	for (size_t i = 0; i < f->link_count; i++) {
+		const struct fabric_switch *a = &f->switches[f->links[i].a],
+					   *b = &f->switches[f->links[i].b];
+		uint64_t ka = end_kind(m, a->guid, a->level), kb = end_kind(m, b->guid, b->level);
+		kinds[n++] =
+			(struct kind){ ka < kb ? ka : kb, ka < kb ? kb : ka, &f->links[i].wire };
+	}
+	for (size_t i = 0; i < f->port_count; i++)
+		kinds[n++] = (struct kind){ end_kind(m, f->ports[i].node_guid, 254), UINT64_MAX,
+					    &f->ports[i].wire };
+	for (size_t i = n; i > 0; i--)
+		if (!kinds[i - 1].wire->width || !kinds[i - 1].wire->speed_bps)
+			kinds[i - 1] = kinds[--n];
+	qsort(kinds, n, sizeof(*kinds), by_kind);
+	for (size_t i = 0, end; i < n; i = end) {
+		for (end = i + 1;
+		     end < n && kinds[end].low == kinds[i].low && kinds[end].high == kinds[i].high;)
+			end++;
+		mark_slower(&kinds[i], end - i);
+	}
+	free(kinds);
+	return 0;
+}
+
+static int add_missing(struct model *m)
+{
+	const struct notes *missing = &m->s->missing;
+	struct fabric *f = m->f;
+
+	f->missing = calloc(missing->kept + 2, sizeof(*f->missing));
+	if (!f->missing)
+		return -ENOMEM;
+	for (size_t i = 0; i < missing->kept; i++) {
+		if (!(f->missing[i] = strdup(missing->lines[i])))
+			return -ENOMEM;
+		f->missing_count++;
+	}
+	if (missing->total > missing->kept) {
+		char more[64];
+		snprintf(more, sizeof(more), "and %zu more", missing->total - missing->kept);
+		if (!(f->missing[f->missing_count] = strdup(more)))
+			return -ENOMEM;
+		f->missing_count++;
+	}
+	return 0;
+}
+
+static int build(struct model *m, const char *how, const char *source)
+{
+	struct fabric *f = m->f;
+	struct switch_graph g;
+	int rc;
+
+	f->how = printable(how);
+	f->source = printable(source);
+	if (!f->how || !f->source || (rc = add_missing(m)) < 0 || (rc = add_switches(m)) < 0 ||
+	    (rc = name_switches(m)) < 0 || (rc = find_chassis(m)) < 0 || (rc = find_hcas(m)) < 0 ||
+	    (rc = find_identities(m)) < 0 || (rc = add_cables(m)) < 0 ||
+	    (rc = graph_build(f, &g)) < 0)
+		return -ENOMEM;
+	rc = find_levels(m, &g);
+	if (rc == 0)
+		rc = groups_build(f, &g);
+	graph_free(&g);
+	if (rc == 0)
+		rc = rails_assign(f);
+	return rc < 0 ? rc : find_degraded(m);
+}
+
+struct fabric *model_build(const struct subnet *s, const char *how, const char *source,
+			   int64_t seen_ns, struct notes *notes, struct err *err)
+{
+	struct model m = { .s = s, .notes = notes, .f = calloc(1, sizeof(*m.f)) };
+	int rc = m.f ? build(&m, how, source) : -ENOMEM;
+
+	if (m.f)
+		m.f->seen_ns = seen_ns;
+	free(m.switch_of);
+	free(m.is_hca);
+	free(m.ids);
+	free(m.id_of);
+	if (rc == 0)
+		return m.f;
+	err_set(err, ENOMEM, "%s: out of memory", source);
+	fabric_free(m.f);
+	return NULL;
+}

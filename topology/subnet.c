@@ -1,0 +1,373 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * subnet.c - see subnet.h.
+ *
+ * Everything is appended while it is read; one sort at the end makes equal things neighbours, which
+ * are then merged. So a fabric of 10 000 hosts costs a few sorts and no table is needed.
+ */
+#include "subnet.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+
+struct subnet *subnet_new(void)
+{
+	return calloc(1, sizeof(struct subnet));
+}
+
+void subnet_free(struct subnet *s)
+{
+	if (!s)
+		return;
+	for (size_t i = 0; i < s->node_count; i++)
+		free(s->nodes[i].description);
+	free(s->nodes);
+	free(s->ports);
+	free(s->cables);
+	notes_clear(&s->missing);
+	notes_clear(&s->warnings);
+	free(s);
+}
+
+/* Makes room for one more element behind *count ones. */
+static int make_room(void **array, size_t count, size_t *room, size_t size)
+{
+	size_t more = *room ? *room * 2 : 64;
+	void *bigger;
+
+	if (count < *room)
+		return 0;
+	bigger = reallocarray(*array, more, size);
+	if (!bigger)
+		return -ENOMEM;
+	*array = bigger;
+	*room = more;
+	return 0;
+}
+
+int subnet_add_node(struct subnet *s, const struct subnet_node *node)
+{
+	struct subnet_node *copy;
+
+	if (make_room((void **)&s->nodes, s->node_count, &s->node_room, sizeof(*s->nodes)) < 0)
+		return -ENOMEM;
+	copy = &s->nodes[s->node_count];
+	*copy = *node;
+	if (node->description && !(copy->description = strdup(node->description)))
+		return -ENOMEM;
+	s->node_count++;
+	return 0;
+}
+
+int subnet_add_port(struct subnet *s, uint64_t node, int number, uint64_t guid)
+{
+	if (make_room((void **)&s->ports, s->port_count, &s->port_room, sizeof(*s->ports)) < 0)
+		return -ENOMEM;
+	s->ports[s->port_count++] = (struct subnet_port){ node, number, guid };
+	return 0;
+}
+
+static int compare_ends(const struct subnet_end *a, const struct subnet_end *b)
+{
+	if (a->node != b->node)
+		return a->node < b->node ? -1 : 1;
+	return a->port - b->port;
+}
+
+int subnet_add_cable(struct subnet *s, struct subnet_end a, struct subnet_end b,
+		     const struct fabric_wire *wire, bool both)
+{
+	struct subnet_cable *cable;
+
+	if (make_room((void **)&s->cables, s->cable_count, &s->cable_room, sizeof(*s->cables)) < 0)
+		return -ENOMEM;
+	cable = &s->cables[s->cable_count++];
+	*cable = (struct subnet_cable){ a, b, *wire, true, both };
+	if (compare_ends(&a, &b) > 0)
+		*cable = (struct subnet_cable){ b, a, *wire, both, true };
+	return 0;
+}
+
+/* Described nodes come before those that were only named, so that merging keeps the former. */
+static int by_node(const void *x, const void *y)
+{
+	const struct subnet_node *a = x, *b = y;
+	const char *da = a->description ? a->description : "",
+		   *db = b->description ? b->description : "";
+
+	if (a->guid != b->guid)
+		return a->guid < b->guid ? -1 : 1;
+	if (a->described != b->described)
+		return a->described ? -1 : 1;
+	return strcmp(db, da);
+}
+
+static void merge_node(struct subnet *s, struct subnet_node *into, struct subnet_node *from)
+{
+	if (into->kind != from->kind)
+		notes_add(&s->warnings, "node 0x%016llx is told of as two kinds of node",
+			  (unsigned long long)into->guid);
+	if (!into->system_guid)
+		into->system_guid = from->system_guid;
+	if (!into->ports)
+		into->ports = from->ports;
+	if (!into->vendor)
+		into->vendor = from->vendor;
+	if (!into->device)
+		into->device = from->device;
+	if (!into->description || !*into->description) {
+		free(into->description);
+		into->description = from->description;
+	} else {
+		free(from->description);
+	}
+	from->description = NULL;
+}
+
+static void merge_nodes(struct subnet *s)
+{
+	size_t kept = 0;
+
+	if (s->node_count)
+		qsort(s->nodes, s->node_count, sizeof(*s->nodes), by_node);
+	for (size_t i = 0; i < s->node_count; i++) {
+		if (kept && s->nodes[kept - 1].guid == s->nodes[i].guid)
+			merge_node(s, &s->nodes[kept - 1], &s->nodes[i]);
+		else
+			s->nodes[kept++] = s->nodes[i];
+	}
+	s->node_count = kept;
+}
+
+static int by_port(const void *x, const void *y)
+{
+	const struct subnet_port *a = x, *b = y;
+
+	if (a->node != b->node)
+		return a->node < b->node ? -1 : 1;
+	if (a->number != b->number)
+		return a->number - b->number;
+	return a->guid < b->guid ? -1 : a->guid > b->guid;
+}
+
+static void merge_ports(struct subnet *s)
+{
+	size_t kept = 0;
+
+	if (s->port_count)
+		qsort(s->ports, s->port_count, sizeof(*s->ports), by_port);
+	for (size_t i = 0; i < s->port_count; i++) {
+		const struct subnet_port *p = &s->ports[i];
+		if (!kept || s->ports[kept - 1].node != p->node ||
+		    s->ports[kept - 1].number != p->number)
+			s->ports[kept++] = *p;
+		else if (s->ports[kept - 1].guid != p->guid)
+			notes_add(&s->warnings, "port %d of node 0x%016llx has two GUIDs",
+				  p->number, (unsigned long long)p->node);
+	}
+	s->port_count = kept;
+}
+
+static int by_cable(const void *x, const void *y)
+{
+	const struct subnet_cable *a = x, *b = y;
+	int order = compare_ends(&a->a, &b->a);
+
+	return order ? order : compare_ends(&a->b, &b->b);
+}
+
+/* What two ends say of one wire: the worse, where they differ. */
+static void merge_wire(struct fabric_wire *into, const struct fabric_wire *from)
+{
+	if (!into->width || (from->width && from->width < into->width))
+		into->width = from->width;
+	if (!into->speed_bps || (from->speed_bps && from->speed_bps < into->speed_bps))
+		into->speed_bps = from->speed_bps;
+	if (into->state == LINK_UNKNOWN ||
+	    (from->state != LINK_UNKNOWN && from->state < into->state))
+		into->state = from->state;
+}
+
+static void merge_cables(struct subnet *s)
+{
+	size_t kept = 0;
+
+	if (s->cable_count)
+		qsort(s->cables, s->cable_count, sizeof(*s->cables), by_cable);
+	for (size_t i = 0; i < s->cable_count; i++) {
+		struct subnet_cable *last = kept ? &s->cables[kept - 1] : NULL;
+		if (!last || by_cable(last, &s->cables[i]) != 0) {
+			s->cables[kept++] = s->cables[i];
+			continue;
+		}
+		merge_wire(&last->wire, &s->cables[i].wire);
+		last->from_a |= s->cables[i].from_a;
+		last->from_b |= s->cables[i].from_b;
+	}
+	s->cable_count = kept;
+}
+
+struct end_of {
+	struct subnet_end end;
+	size_t cable;
+};
+
+static int by_end(const void *x, const void *y)
+{
+	const struct end_of *a = x, *b = y;
+	int order = compare_ends(&a->end, &b->end);
+
+	return order ? order : (a->cable > b->cable) - (a->cable < b->cable);
+}
+
+static const char *describe(const struct subnet *s, uint64_t guid)
+{
+	size_t i = subnet_find(s, guid);
+
+	return i != FABRIC_NONE && s->nodes[i].description ? s->nodes[i].description
+							   : "no description";
+}
+
+/* A port holds one cable: of several the first is kept, and the discovery is not to be trusted. */
+static int drop_second_cables(struct subnet *s)
+{
+	struct end_of *ends = calloc(s->cable_count * 2 + 1, sizeof(*ends));
+	bool *drop = calloc(s->cable_count + 1, sizeof(*drop));
+	size_t kept = 0;
+
+	if (!ends || !drop) {
+		free(ends);
+		free(drop);
+		return -ENOMEM;
+	}
+	for (size_t i = 0; i < s->cable_count; i++) {
+		ends[i * 2] = (struct end_of){ s->cables[i].a, i };
+		ends[i * 2 + 1] = (struct end_of){ s->cables[i].b, i };
+	}
+	qsort(ends, s->cable_count * 2, sizeof(*ends), by_end);
+	for (size_t i = 1; i < s->cable_count * 2; i++) {
+		if (compare_ends(&ends[i - 1].end, &ends[i].end) != 0 ||
+		    ends[i].cable == ends[i - 1].cable)
+			continue;
+		drop[ends[i].cable] = true;
+		notes_add(&s->missing,
+			  "port %d of node 0x%016llx (%s) is told of with two peers; the fabric "
+			  "changed "
+			  "while it was discovered",
+			  ends[i].end.port, (unsigned long long)ends[i].end.node,
+			  describe(s, ends[i].end.node));
+	}
+	for (size_t i = 0; i < s->cable_count; i++)
+		if (!drop[i])
+			s->cables[kept++] = s->cables[i];
+	s->cable_count = kept;
+	free(ends);
+	free(drop);
+	return 0;
+}
+
+/* Both ends of a cable tell of it when both were discovered whole. */
+static void check_far_end(struct subnet *s, const struct subnet_end *told,
+			  const struct subnet_end *silent)
+{
+	size_t i = subnet_find(s, silent->node);
+
+	if (i == FABRIC_NONE || !s->nodes[i].described)
+		return; /* check_nodes() says so, once per node */
+	notes_add(
+		&s->missing,
+		"port %d of node 0x%016llx (%s) does not tell of its cable to port %d of 0x%016llx",
+		silent->port, (unsigned long long)silent->node, describe(s, silent->node),
+		told->port, (unsigned long long)told->node);
+}
+
+static int check_cables(struct subnet *s)
+{
+	for (size_t i = 0; i < s->cable_count; i++) {
+		const struct subnet_cable *c = &s->cables[i];
+		if (!c->from_b)
+			check_far_end(s, &c->a, &c->b);
+		if (!c->from_a)
+			check_far_end(s, &c->b, &c->a);
+	}
+	return 0;
+}
+
+static void check_nodes(struct subnet *s)
+{
+	for (size_t i = 0; i < s->node_count; i++) {
+		const struct subnet_node *node = &s->nodes[i];
+		if (!node->described)
+			notes_add(&s->missing,
+				  "node 0x%016llx (%s) is the far end of a cable, but nothing "
+				  "tells of itself",
+				  (unsigned long long)node->guid, describe(s, node->guid));
+		else if (!node->description || !*node->description)
+			notes_add(&s->missing,
+				  "node 0x%016llx has no description; it did not answer that query",
+				  (unsigned long long)node->guid);
+	}
+}
+
+int subnet_finish(struct subnet *s)
+{
+	merge_nodes(s);
+	merge_ports(s);
+	merge_cables(s);
+	if (drop_second_cables(s) < 0)
+		return -ENOMEM;
+	check_nodes(s);
+	return check_cables(s);
+}
+
+size_t subnet_find(const struct subnet *s, uint64_t guid)
+{
+	size_t low = 0, high = s->node_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		if (s->nodes[mid].guid < guid)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < s->node_count && s->nodes[low].guid == guid ? low : FABRIC_NONE;
+}
+
+uint64_t subnet_port_guid(const struct subnet *s, uint64_t node, int number)
+{
+	size_t low = 0, high = s->port_count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		const struct subnet_port *p = &s->ports[mid];
+		if (p->node < node || (p->node == node && p->number < number))
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	if (low < s->port_count && s->ports[low].node == node && s->ports[low].number == number)
+		return s->ports[low].guid;
+	return 0;
+}
+
+uint64_t subnet_speed_bps(const char *word, int width)
+{
+	static const struct {
+		const char *word;
+		uint64_t signalling, payload, coded; /* bits of payload in so many on the wire */
+	} speeds[] = {
+		{ "SDR", 2500000000u, 8, 10 },	 { "DDR", 5000000000u, 8, 10 },
+		{ "QDR", 10000000000u, 8, 10 },	 { "FDR10", 10312500000u, 64, 66 },
+		{ "FDR", 14062500000u, 64, 66 }, { "EDR", 25781250000u, 64, 66 },
+		{ "HDR", 50000000000u, 1, 1 },	 { "NDR", 100000000000u, 1, 1 },
+		{ "XDR", 200000000000u, 1, 1 },
+	};
+
+	for (size_t i = 0; width > 0 && i < sizeof(speeds) / sizeof(speeds[0]); i++)
+		if (strcmp(word, speeds[i].word) == 0)
+			return speeds[i].signalling * (uint64_t)width * speeds[i].payload /
+			       speeds[i].coded;
+	return 0;
+}

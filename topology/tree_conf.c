@@ -1,0 +1,310 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * tree_conf.c - topology.conf for Slurm's topology/tree; see tree_conf.h.
+ *
+ * A unit becomes a leaf switch, also when its hosts have eight rails: Slurm knows one switch per
+ * node. Pods become the level above where an island has several, and each island with more than one
+ * unit gets one root. Spines are not listed: slurmctld's start grows with the cube of the switches,
+ * and Slurm's manual advises leaves and one top. Islands get no common root: Slurm would place jobs
+ * across a gap. What slurmctld refuses (a line with both Switches= and Nodes=, a name twice, an
+ * unknown child, blanks) can't come out of this.
+ */
+#include "tree_conf.h"
+
+#include <errno.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+
+#include "hosts.h"
+#include "text.h"
+
+struct tree {
+	const struct fabric *f;
+	FILE *out;
+	bool *wanted;	     /* hosts */
+	size_t *unit_hosts;  /* wanted hosts in each unit */
+	size_t *pod_units;   /* units with hosts in each pod */
+	size_t *island_pods; /* pods with units in each island */
+	struct tree_report *report;
+};
+
+void tree_report_clear(struct tree_report *report)
+{
+	free(report->unplaced);
+	free(report->unknown);
+	memset(report, 0, sizeof(*report));
+}
+
+/* A list of names that grows. */
+struct list {
+	const char **names;
+	size_t count, room;
+};
+
+static int list_add(struct list *l, const char *name)
+{
+	if (l->count == l->room) {
+		size_t more = l->room ? l->room * 2 : 64;
+		const char **bigger = reallocarray(l->names, more, sizeof(*bigger));
+		if (!bigger)
+			return -ENOMEM;
+		l->names = bigger;
+		l->room = more;
+	}
+	l->names[l->count++] = name;
+	return 0;
+}
+
+/* Marks the wanted hosts and folds the wanted names that the fabric does not know. */
+static int choose(struct tree *t, const char *const *nodes, size_t node_count)
+{
+	struct list unknown = { 0 };
+	int rc = 0;
+
+	for (size_t i = 0; !nodes && i < t->f->host_count; i++)
+		t->wanted[i] = true;
+	for (size_t i = 0; nodes && rc == 0 && i < node_count; i++) {
+		size_t host = fabric_find_host(t->f, nodes[i]);
+		if (host == FABRIC_NONE)
+			rc = list_add(&unknown, nodes[i]);
+		else
+			t->wanted[host] = true;
+	}
+	t->report->unknown_count = unknown.count;
+	t->report->unknown = rc == 0 ? hosts_fold(unknown.names, unknown.count) : NULL;
+	free(unknown.names);
+	return t->report->unknown ? 0 : -ENOMEM;
+}
+
+static int count(struct tree *t)
+{
+	const struct fabric *f = t->f;
+	struct list unplaced = { 0 };
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < f->host_count; i++) {
+		if (!t->wanted[i])
+			continue;
+		if (f->hosts[i].unit == FABRIC_NONE)
+			rc = list_add(&unplaced, f->hosts[i].name);
+		else if (t->unit_hosts[f->hosts[i].unit]++ == 0)
+			t->pod_units[f->units[f->hosts[i].unit].pod]++;
+	}
+	for (size_t i = 0; i < f->pod_count; i++)
+		t->island_pods[f->pods[i].island] += t->pod_units[i] > 0;
+	t->report->unplaced_count = unplaced.count;
+	t->report->unplaced = rc == 0 ? hosts_fold(unplaced.names, unplaced.count) : NULL;
+	free(unplaced.names);
+	return t->report->unplaced ? 0 : -ENOMEM;
+}
+
+/* A pod is a switch of its own when it gathers several units and is not all of its island. */
+static bool is_level(const struct tree *t, size_t pod)
+{
+	return t->pod_units[pod] > 1 && t->island_pods[t->f->pods[pod].island] > 1;
+}
+
+static int write_line(struct tree *t, const char *name, const char *key, const struct list *members)
+{
+	char *folded = hosts_fold(members->names, members->count);
+
+	if (!folded)
+		return -ENOMEM;
+	fprintf(t->out, "SwitchName=%s %s=%s\n", name, key, folded);
+	free(folded);
+	return 0;
+}
+
+static int write_units(struct tree *t)
+{
+	const struct fabric *f = t->f;
+	struct list *members = calloc(f->unit_count + 1, sizeof(*members));
+	int rc = members ? 0 : -ENOMEM;
+
+	for (size_t i = 0; rc == 0 && i < f->host_count; i++)
+		if (t->wanted[i] && f->hosts[i].unit != FABRIC_NONE)
+			rc = list_add(&members[f->hosts[i].unit], f->hosts[i].name);
+	for (size_t i = 0; rc == 0 && i < f->unit_count; i++) {
+		if (members[i].count == 0)
+			continue;
+		rc = write_line(t, f->units[i].name, "Nodes", &members[i]);
+		t->report->units++;
+		t->report->hosts += members[i].count;
+	}
+	for (size_t i = 0; members && i < f->unit_count; i++)
+		free(members[i].names);
+	free(members);
+	return rc;
+}
+
+static int write_pods(struct tree *t)
+{
+	const struct fabric *f = t->f;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < f->pod_count; i++) {
+		struct list units = { 0 };
+		if (!is_level(t, i))
+			continue;
+		for (size_t j = 0; rc == 0 && j < f->unit_count; j++)
+			if (f->units[j].pod == i && t->unit_hosts[j])
+				rc = list_add(&units, f->units[j].name);
+		if (rc == 0)
+			rc = write_line(t, f->pods[i].name, "Switches", &units);
+		free(units.names);
+		t->report->pods++;
+	}
+	return rc;
+}
+
+static int write_roots(struct tree *t)
+{
+	const struct fabric *f = t->f;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < f->island_count; i++) {
+		struct list children = { 0 };
+		for (size_t j = 0; rc == 0 && j < f->pod_count; j++)
+			if (f->pods[j].island == i && is_level(t, j))
+				rc = list_add(&children, f->pods[j].name);
+		for (size_t j = 0; rc == 0 && j < f->unit_count; j++)
+			if (f->pods[f->units[j].pod].island == i && t->unit_hosts[j] &&
+			    !is_level(t, f->units[j].pod))
+				rc = list_add(&children, f->units[j].name);
+		if (rc == 0 && children.count > 1)
+			rc = write_line(t, f->islands[i].name, "Switches", &children);
+		t->report->roots += children.count > 0;
+		free(children.names);
+	}
+	return rc;
+}
+
+/* A comment line; what is in it can't end it, and a '\' at its end would continue it. */
+static void write_comment(FILE *out, const char *label, const char *text)
+{
+	size_t room = strlen(text) + 1;
+	char *safe = malloc(room);
+
+	if (safe)
+		fprintf(out, "# %s%s.\n", label, text_printable(text, safe, room));
+	free(safe);
+}
+
+static void write_leaves(struct tree *t)
+{
+	const struct fabric *f = t->f;
+
+	for (size_t i = 0; i < f->unit_count; i++) {
+		const struct fabric_unit *unit = &f->units[i];
+		if (unit->leaf_count < 2 || !t->unit_hosts[i])
+			continue;
+		fprintf(t->out, "# %s stands for the leaves", unit->name);
+		for (size_t j = 0; j < unit->leaf_count; j++)
+			fprintf(t->out, " %s", f->switches[unit->leaves[j]].name);
+		fputs("\n", t->out);
+	}
+}
+
+static void write_head(struct tree *t, const char *writer, const char *snapshot)
+{
+	fputs("# topology.conf for TopologyPlugin=topology/tree. Changes made by hand get lost.\n",
+	      t->out);
+	write_comment(t->out, "Written by ", writer);
+	write_comment(t->out, "Fabric: ", snapshot);
+	for (size_t i = 0; i < t->f->missing_count; i++)
+		write_comment(t->out, "The discovery was incomplete: ", t->f->missing[i]);
+	if (t->report->unplaced_count)
+		write_comment(t->out, "Left out, on no switch: ", t->report->unplaced);
+	if (t->report->unknown_count)
+		write_comment(t->out, "Left out, not in the fabric: ", t->report->unknown);
+	write_leaves(t);
+}
+
+static int by_text(const void *a, const void *b)
+{
+	return strcmp(*(const char *const *)a, *(const char *const *)b);
+}
+
+/* Units, pods and islands are all switches here, so their names must differ. */
+static int check_names(const struct fabric *f, struct err *err)
+{
+	struct list all = { 0 };
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < f->unit_count; i++)
+		rc = list_add(&all, f->units[i].name);
+	for (size_t i = 0; rc == 0 && i < f->pod_count; i++)
+		rc = list_add(&all, f->pods[i].name);
+	for (size_t i = 0; rc == 0 && i < f->island_count; i++)
+		rc = list_add(&all, f->islands[i].name);
+	if (rc < 0)
+		err_set(err, ENOMEM, "out of memory");
+	if (all.count)
+		qsort(all.names, all.count, sizeof(*all.names), by_text);
+	for (size_t i = 1; rc == 0 && i < all.count; i++)
+		if (strcmp(all.names[i - 1], all.names[i]) == 0)
+			rc = err_set(err, EEXIST,
+				     "two of units, pods and islands are called %s; rename one in "
+				     "fabric.json",
+				     all.names[i]);
+	free(all.names);
+	return rc;
+}
+
+static int prepare(struct tree *t, const char *const *nodes, size_t node_count)
+{
+	t->wanted = calloc(t->f->host_count + 1, sizeof(*t->wanted));
+	t->unit_hosts = calloc(t->f->unit_count + 1, sizeof(*t->unit_hosts));
+	t->pod_units = calloc(t->f->pod_count + 1, sizeof(*t->pod_units));
+	t->island_pods = calloc(t->f->island_count + 1, sizeof(*t->island_pods));
+	if (!t->wanted || !t->unit_hosts || !t->pod_units || !t->island_pods)
+		return -ENOMEM;
+	return choose(t, nodes, node_count) < 0 ? -ENOMEM : count(t);
+}
+
+static int write_all(struct tree *t, const char *writer, const char *snapshot, struct err *err)
+{
+	int rc;
+
+	write_head(t, writer, snapshot);
+	rc = write_units(t);
+	if (rc == 0 && t->report->hosts == 0)
+		return err_set(err, ENODATA,
+			       "none of the wanted hosts is on a switch of this fabric");
+	if (rc == 0)
+		rc = write_pods(t);
+	if (rc == 0)
+		rc = write_roots(t);
+	return rc < 0 ? err_set(err, ENOMEM, "out of memory") : 0;
+}
+
+char *tree_conf_text(const struct fabric *f, const char *const *nodes, size_t node_count,
+		     const char *writer, const char *snapshot, struct tree_report *report,
+		     struct err *err)
+{
+	struct tree t = { .f = f, .report = report };
+	char *text = NULL;
+	size_t len = 0;
+	int rc = check_names(f, err);
+
+	memset(report, 0, sizeof(*report));
+	if (rc < 0)
+		return NULL;
+	rc = prepare(&t, nodes, node_count);
+	t.out = rc == 0 ? open_memstream(&text, &len) : NULL;
+	if (!t.out)
+		rc = err_set(err, ENOMEM, "out of memory");
+	else
+		rc = write_all(&t, writer, snapshot, err);
+	if (t.out && fclose(t.out) != 0 && rc == 0)
+		rc = err_set(err, ENOMEM, "out of memory");
+	free(t.wanted);
+	free(t.unit_hosts);
+	free(t.pod_units);
+	free(t.island_pods);
+	if (rc == 0)
+		return text;
+	free(text);
+	return NULL;
+}

@@ -1,0 +1,33 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * tree_conf.h - topology.conf for Slurm's topology/tree out of a fabric.
+ */
+#ifndef TOPOLOGY_TREE_CONF_H
+#define TOPOLOGY_TREE_CONF_H
+
+#include <stddef.h>
+
+#include "err.h"
+#include "fabric.h"
+
+struct tree_report {
+	size_t hosts, units, pods,
+		roots;	/* written; a unit that is alone in its island is its root */
+	char *unplaced; /* host list: in the fabric and wanted, but on no switch; "" none */
+	size_t unplaced_count;
+	char *unknown; /* host list: wanted, but not in the fabric; "" none */
+	size_t unknown_count;
+};
+
+/*
+ * The text of topology.conf, malloc'ed. nodes: the names of wanted hosts, NULL for all of them.
+ * writer and snapshot go into the first comment. NULL and err when no wanted host is on a switch
+ * (-ENODATA), two groups have one name (-EEXIST), or without memory. Clear report either way.
+ */
+char *tree_conf_text(const struct fabric *f, const char *const *nodes, size_t node_count,
+		     const char *writer, const char *snapshot, struct tree_report *report,
+		     struct err *err);
+
+void tree_report_clear(struct tree_report *report);
+
+#endif
