@@ -189,8 +189,8 @@ static char *read_name(struct loader *l, json_object *o, const char *key)
 	char *name = json_read_strdup(&l->r, o, key);
 
 	if (name && !name_valid(name, FABRIC_NAME_MAX)) {
-		json_fail(&l->r, "key \"%s\" is no name: 1 to %d letters, digits, '_', '.', '-'", key,
-			  FABRIC_NAME_MAX);
+		json_fail(&l->r, "key \"%s\" is no name: 1 to %d letters, digits, '_', '.', '-'",
+			  key, FABRIC_NAME_MAX);
 	}
 	return name;
 }
@@ -200,7 +200,8 @@ static char *read_optional_name(struct loader *l, json_object *o, const char *ke
 	return json_has(o, key) ? read_name(l, o, key) : NULL;
 }
 
-static int read_optional_int(struct loader *l, json_object *o, const char *key, int max, int unknown)
+static int read_optional_int(struct loader *l, json_object *o, const char *key, int max,
+			     int unknown)
 {
 	return json_has(o, key) ? (int)json_read_int(&l->r, o, key, 0, max) : unknown;
 }
@@ -208,7 +209,8 @@ static int read_optional_int(struct loader *l, json_object *o, const char *key, 
 static void need_order(struct loader *l, bool in_order, const char *by)
 {
 	if (!in_order)
-		json_fail(&l->r, "not behind the element before it: they are sorted by %s, each once", by);
+		json_fail(&l->r,
+			  "not behind the element before it: they are sorted by %s, each once", by);
 }
 
 /* The index of the switch that key names by GUID. */
@@ -231,7 +233,8 @@ static size_t read_reference(struct loader *l, json_object *o, const char *key, 
 	size_t i = name ? find_name(base, count, size, name) : FABRIC_NONE;
 
 	if (name && i == FABRIC_NONE)
-		json_fail(&l->r, "key \"%s\": there is no %s \"%.64s\" in \"%ss\"", key, key, name, key);
+		json_fail(&l->r, "key \"%s\": there is no %s \"%.64s\" in \"%ss\"", key, key, name,
+			  key);
 	return i;
 }
 
@@ -246,12 +249,14 @@ static void read_wire(struct loader *l, json_object *o, struct fabric_wire *wire
 
 	wire->width = read_optional_int(l, o, "width", 12, 0);
 	if (json_has(o, "width") && !width_valid(wire->width))
-		json_fail(&l->r, "key \"width\" is %d; links have 1, 2, 4, 8 or 12 lanes", wire->width);
+		json_fail(&l->r, "key \"width\" is %d; links have 1, 2, 4, 8 or 12 lanes",
+			  wire->width);
 	if (json_has(o, "speed_bps"))
 		wire->speed_bps = (uint64_t)json_read_int(&l->r, o, "speed_bps", 1, INT64_MAX);
 	state = json_has(o, "state") ? json_read_string(&l->r, o, "state") : NULL;
 	if (state && !link_state_parse(state, &wire->state))
-		json_fail(&l->r, "key \"state\" is \"%.32s\", not active, armed, init or down", state);
+		json_fail(&l->r, "key \"state\" is \"%.32s\", not active, armed, init or down",
+			  state);
 	wire->degraded = json_has(o, "degraded") && json_read_bool(&l->r, o, "degraded");
 }
 
@@ -394,7 +399,8 @@ static void load_units(struct loader *l, json_object *top)
 			if (text && guid_parse(text, &guid))
 				sw = fabric_find_switch(f, guid);
 			if (text && sw == FABRIC_NONE)
-				json_fail(&l->r, "leaves %zu: \"%.40s\" is no GUID of \"switches\"", j, text);
+				json_fail(&l->r, "leaves %zu: \"%.40s\" is no GUID of \"switches\"",
+					  j, text);
 			unit->leaves[unit->leaf_count++] = sw;
 			if (l->r.rc == 0 && j)
 				need_order(l, unit->leaves[j - 1] < sw, "GUID (\"leaves\")");
@@ -449,7 +455,8 @@ static void load_port(struct loader *l, json_object *o, struct fabric_port *port
 		port->system_guid = json_read_guid(&l->r, o, "system_guid");
 	port->host = FABRIC_NONE;
 	if (json_has(o, "host"))
-		port->host = read_reference(l, o, "host", f->hosts, f->host_count, sizeof(*f->hosts));
+		port->host =
+			read_reference(l, o, "host", f->hosts, f->host_count, sizeof(*f->hosts));
 	port->device = read_optional_name(l, o, "device");
 	port->port = (int)json_read_int(&l->r, o, "port", 1, 255);
 	port->sw = json_has(o, "switch") ? read_switch(l, o, "switch") : FABRIC_NONE;

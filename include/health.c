@@ -87,7 +87,9 @@ static void load_marks(struct json_reader *r, json_object *top, struct health *h
 		r->source = where;
 		load_mark(r, json_item_object(r, array, i, "marks"), mark);
 		if (r->rc == 0 && i && compare(mark - 1, mark) > 0)
-			json_fail(r, "not behind the mark before it: ports by GUID, then hosts by name");
+			json_fail(
+				r,
+				"not behind the mark before it: ports by GUID, then hosts by name");
 		r->source = file;
 	}
 }
@@ -129,7 +131,8 @@ struct health *health_load(const char *path, struct err *err)
 
 static int by_compare(const void *a, const void *b)
 {
-	return compare(*(const struct health_mark *const *)a, *(const struct health_mark *const *)b);
+	return compare(*(const struct health_mark *const *)a,
+		       *(const struct health_mark *const *)b);
 }
 
 /* The marks in the file's order; NULL without memory. */
@@ -150,10 +153,12 @@ static int put_mark(json_object *array, const struct health_mark *mark)
 
 	if (!o)
 		return -ENOMEM;
-	if ((mark->host ? json_put_string(o, "host", mark->host) : json_put_guid(o, "port", mark->port)) < 0 ||
+	if ((mark->host ? json_put_string(o, "host", mark->host)
+			: json_put_guid(o, "port", mark->port)) < 0 ||
 	    json_put_int(o, "since_ns", mark->since_ns) < 0 ||
-	    json_put_int(o, "until_ns", mark->until_ns) < 0 || json_put_string(o, "by", mark->by) < 0 ||
-	    json_put_string(o, "why", mark->why) < 0 || json_object_array_add(array, o) != 0) {
+	    json_put_int(o, "until_ns", mark->until_ns) < 0 ||
+	    json_put_string(o, "by", mark->by) < 0 || json_put_string(o, "why", mark->why) < 0 ||
+	    json_object_array_add(array, o) != 0) {
 		json_object_put(o);
 		return -ENOMEM;
 	}
@@ -165,7 +170,8 @@ char *health_text(const struct health *h)
 	const struct health_mark **marks = in_order(h);
 	json_object *top = json_object_new_object(), *array = json_object_new_array();
 	char *text = NULL;
-	int rc = marks && top && array ? json_put_format(top, HEALTH_FORMAT, HEALTH_VERSION) : -ENOMEM;
+	int rc = marks && top && array ? json_put_format(top, HEALTH_FORMAT, HEALTH_VERSION)
+				       : -ENOMEM;
 
 	if (rc == 0 && json_object_object_add(top, "marks", array) != 0)
 		rc = -ENOMEM;

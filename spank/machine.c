@@ -1,0 +1,920 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * machine.c - the snapshot from sysfs and procfs, and its fingerprint; see machine.h.
+ *
+ * hwloc lists the PCI devices with the tree above them (machine_hwloc.c); this file adds what only
+ * the drivers say: HCA ports from sys/class/infiniband, NVIDIA's numbers from proc/driver/nvidia,
+ * NUMA nodes as the kernel has them (-1 stays unknown). All paths are below one folder and are
+ * resolved inside it, so that a recorded machine is read like the running one and can't point
+ * outside itself. Every file is short and is read with a bound.
+ */
+#include "machine.h"
+
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <linux/openat2.h>
+#include <stdarg.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+#include <sys/stat.h>
+#include <sys/syscall.h>
+#include <unistd.h>
+
+#include "choose.h"
+#include "io.h"
+#include "machine_hwloc.h"
+#include "text.h"
+
+#define PATH_SIZE 512
+#define LINE_SIZE 256
+#define INFORMATION_MAX_BYTES 8192
+#define MAX_NAMES 65536 /* entries of one folder */
+
+/* ---- the struct ---- */
+
+void machine_free(struct machine *m)
+{
+	if (!m)
+		return;
+	for (size_t i = 0; i < m->gpu_count; i++) {
+		free(m->gpus[i].uuid);
+		free(m->gpus[i].model);
+	}
+	for (size_t i = 0; i < m->port_count; i++) {
+		free(m->ports[i].device);
+		free(m->ports[i].layer);
+	}
+	free(m->gpus);
+	free(m->ports);
+	free(m->bridges);
+	free(m->remark);
+	free(m->host);
+	free(m->boot_id);
+	free(m);
+}
+
+struct machine_gpu *machine_add_gpu(struct machine *m, const struct machine_pci *pci)
+{
+	struct machine_gpu *more;
+
+	if (m->gpu_count >= MAP_MAX_DEVICES)
+		return NULL;
+	more = reallocarray(m->gpus, m->gpu_count + 1, sizeof(*more));
+	if (!more)
+		return NULL;
+	m->gpus = more;
+	more[m->gpu_count] = (struct machine_gpu){
+		.place = pci->place, .vendor = pci->vendor, .index = -1, .minor = -1
+	};
+	return &more[m->gpu_count++];
+}
+
+struct machine_port *machine_add_port(struct machine *m, const char *device, int port)
+{
+	struct machine_port *more;
+	char *name = m->port_count < MAP_MAX_DEVICES ? strdup(device) : NULL;
+
+	if (!name)
+		return NULL;
+	more = reallocarray(m->ports, m->port_count + 1, sizeof(*more));
+	if (!more) {
+		free(name);
+		return NULL;
+	}
+	m->ports = more;
+	more[m->port_count] = (struct machine_port){
+		.place = { .bridge = MACHINE_NONE, .numa = -1, .package = -1 },
+		.device = name,
+		.port = port,
+		.lid = -1,
+	};
+	return &more[m->port_count++];
+}
+
+int machine_bdf_order(const struct machine_bdf *a, const struct machine_bdf *b)
+{
+	if (a->domain != b->domain)
+		return a->domain < b->domain ? -1 : 1;
+	if (a->bus != b->bus)
+		return a->bus < b->bus ? -1 : 1;
+	if (a->device != b->device)
+		return a->device < b->device ? -1 : 1;
+	return (a->function > b->function) - (a->function < b->function);
+}
+
+/* Hexadecimal digits, from least to most of them; moves *text behind them. */
+static bool hex_field(const char **text, size_t least, size_t most, uint32_t *value)
+{
+	size_t n = strspn(*text, "0123456789abcdefABCDEF");
+	char digits[9];
+
+	if (n < least || n > most)
+		return false;
+	memcpy(digits, *text, n);
+	digits[n] = '\0';
+	*value = (uint32_t)strtoul(digits, NULL, 16);
+	*text += n;
+	return true;
+}
+
+bool machine_bdf_parse(const char *text, struct machine_bdf *bdf)
+{
+	uint32_t domain, bus, device, function;
+
+	if (!hex_field(&text, 4, 8, &domain) || *text++ != ':' || !hex_field(&text, 2, 2, &bus) ||
+	    *text++ != ':' || !hex_field(&text, 2, 2, &device) || *text++ != '.' ||
+	    !hex_field(&text, 1, 1, &function) || *text != '\0' || device > 31 || function > 7)
+		return false;
+	*bdf = (struct machine_bdf){ domain, (uint8_t)bus, (uint8_t)device, (uint8_t)function };
+	return true;
+}
+
+char *machine_bdf_text(const struct machine_bdf *bdf)
+{
+	return io_format("%04x:%02x:%02x.%x", bdf->domain, bdf->bus, bdf->device, bdf->function);
+}
+
+static int gpu_order(const void *a, const void *b)
+{
+	const struct machine_gpu *ga = a, *gb = b;
+	int order = machine_bdf_order(&ga->place.bdf, &gb->place.bdf);
+
+	return order ? order : (ga->index > gb->index) - (ga->index < gb->index);
+}
+
+static int port_order(const void *a, const void *b)
+{
+	const struct machine_port *pa = a, *pb = b;
+	int order = strverscmp(pa->device, pb->device);
+
+	return order ? order : (pa->port > pb->port) - (pa->port < pb->port);
+}
+
+/* Sorts, and drops a port that is there twice (an XML file can say so; a name means one port). */
+static void sort_devices(struct machine *m)
+{
+	size_t kept = 0;
+
+	if (m->gpu_count)
+		qsort(m->gpus, m->gpu_count, sizeof(*m->gpus), gpu_order);
+	if (m->port_count)
+		qsort(m->ports, m->port_count, sizeof(*m->ports), port_order);
+	for (size_t i = 0; i < m->port_count; i++) {
+		if (kept && port_order(&m->ports[kept - 1], &m->ports[i]) == 0) {
+			free(m->ports[i].device);
+			free(m->ports[i].layer);
+		} else {
+			m->ports[kept++] = m->ports[i];
+		}
+	}
+	m->port_count = kept;
+}
+
+/* ---- reading below a root ---- */
+
+/* The path of a device's file: "sys/class/infiniband" and so on. False when it is too long. */
+static bool path_format(char path[PATH_SIZE], const char *fmt, ...)
+	__attribute__((format(printf, 2, 3)));
+static bool path_format(char path[PATH_SIZE], const char *fmt, ...)
+{
+	va_list ap;
+	int n;
+
+	va_start(ap, fmt);
+	n = vsnprintf(path, PATH_SIZE, fmt, ap);
+	va_end(ap);
+	return n >= 0 && n < PATH_SIZE;
+}
+
+/*
+ * Opens path below root; symbolic links, absolute ones too, are followed inside it. Kernels before
+ * 5.6 do not have openat2 (and some sandboxes forbid it), and EAGAIN means that somebody mounted
+ * or renamed at the same moment: in the end links are followed as they are.
+ */
+static int open_below(int root, const char *path, int flags)
+{
+	struct open_how how = { .resolve = RESOLVE_IN_ROOT };
+	long fd = -1;
+
+	flags |= O_CLOEXEC | (flags & O_PATH ? 0 : O_NONBLOCK | O_NOCTTY);
+	how.flags = (uint64_t)flags;
+	for (int tries = 0; tries < 8; tries++) {
+		fd = syscall(SYS_openat2, root, path, &how, sizeof(how));
+		if (fd >= 0 || errno != EAGAIN)
+			break;
+	}
+	if (fd < 0 && (errno == ENOSYS || errno == EPERM || errno == EAGAIN))
+		return openat(root, path, flags);
+	return (int)fd;
+}
+
+/* The first line of a short file, without blanks at its end; false: not there or not readable. */
+static bool read_line(int root, const char *path, char line[LINE_SIZE])
+{
+	int fd = open_below(root, path, O_RDONLY);
+	ssize_t n;
+	size_t len;
+
+	if (fd < 0)
+		return false;
+	n = read(fd, line, LINE_SIZE - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	line[n] = '\0';
+	len = strcspn(line, "\n");
+	while (len > 0 && strchr(" \t\r", line[len - 1]))
+		len--;
+	line[len] = '\0';
+	return len > 0;
+}
+
+/* Calls each() for every name in a folder until it fails. A folder that is not there has none. */
+static int for_each_name(int root, const char *path, int (*each)(void *arg, const char *name),
+			 void *arg)
+{
+	int fd = open_below(root, path, O_RDONLY | O_DIRECTORY), rc = 0;
+	DIR *dir = fd < 0 ? NULL : fdopendir(fd);
+	struct dirent *entry;
+
+	if (!dir) {
+		rc = errno == ENOENT || errno == ENOTDIR ? 0 : -errno;
+		if (fd >= 0)
+			close(fd);
+		return rc;
+	}
+	for (int n = 0; rc == 0 && n < MAX_NAMES && (entry = readdir(dir)); n++)
+		if (entry->d_name[0] != '.')
+			rc = each(arg, entry->d_name);
+	closedir(dir);
+	return rc;
+}
+
+/*
+ * The name of the folder that a link leads to: of the PCI function behind "device" or "physfn". It
+ * is asked of the opened folder, because a link may be written in several ways ("../..").
+ */
+static bool read_link_name(int root, const char *folder, const char *link, char name[LINE_SIZE])
+{
+	char path[PATH_SIZE], own[64], target[4096], *slash;
+	ssize_t n;
+	int fd;
+
+	if (!path_format(path, "%s/%s", folder, link))
+		return false;
+	fd = open_below(root, path, O_PATH | O_DIRECTORY);
+	if (fd < 0)
+		return false;
+	snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
+	n = readlink(own, target, sizeof(target) - 1);
+	close(fd);
+	if (n <= 0)
+		return false;
+	target[n] = '\0';
+	slash = strrchr(target, '/');
+	return (size_t)snprintf(name, LINE_SIZE, "%s", slash ? slash + 1 : target) < LINE_SIZE;
+}
+
+/* ---- places ---- */
+
+/* What is gathered while a root is read. */
+struct reader {
+	int root;
+	struct machine *machine;
+	struct machine_pci_list pci;
+};
+
+static int package_of_node(const struct reader *r, int numa)
+{
+	for (size_t i = 0; i < r->pci.node_count; i++)
+		if (r->pci.nodes[i].numa == numa)
+			return r->pci.nodes[i].package;
+	return -1;
+}
+
+/* The kernel's word on the NUMA node goes first: hwloc takes -1 (unknown) for "all of them". */
+static void correct_place(const struct reader *r, const char *bdf, struct machine_place *place)
+{
+	char path[PATH_SIZE], line[LINE_SIZE];
+	uint64_t numa;
+
+	if (!path_format(path, "sys/bus/pci/devices/%s/numa_node", bdf) ||
+	    !read_line(r->root, path, line))
+		return;
+	if (!u64_parse(line, INT32_MAX, &numa)) {
+		place->numa = -1;
+		return;
+	}
+	place->numa = (int)numa;
+	if (place->package < 0)
+		place->package = package_of_node(r, place->numa);
+}
+
+static const struct machine_pci *find_pci(const struct reader *r, const struct machine_bdf *bdf)
+{
+	for (size_t i = 0; i < r->pci.count; i++)
+		if (machine_bdf_order(&r->pci.devices[i].place.bdf, bdf) == 0)
+			return &r->pci.devices[i];
+	return NULL;
+}
+
+/* ---- GPUs ---- */
+
+/* "Device Minor: \t 3": the value behind a name at the start of a line, malloc'ed; NULL: not there.
+ */
+static char *information_field(const char *text, const char *name)
+{
+	size_t len = strlen(name), n;
+
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (strncmp(line, name, len) != 0 || line[len] != ':')
+			continue;
+		line += len + 1;
+		line += strspn(line, " \t");
+		n = strcspn(line, "\r\n");
+		while (n > 0 && (line[n - 1] == ' ' || line[n - 1] == '\t'))
+			n--;
+		return n ? strndup(line, n) : NULL;
+	}
+	return NULL;
+}
+
+static void parse_information(const char *text, struct machine_gpu *g)
+{
+	char *minor = information_field(text, "Device Minor");
+	uint64_t value;
+
+	if (minor && u64_parse(minor, 65535, &value))
+		g->minor = (int)value;
+	free(minor);
+	g->model = information_field(text, "Model");
+	g->uuid = information_field(text, "GPU UUID");
+	/* The driver prints "GPU-????????-..." until the GPU is initialised for the first time. */
+	if (g->uuid && strchr(g->uuid, '?')) {
+		free(g->uuid);
+		g->uuid = NULL;
+	}
+}
+
+static void read_information(const struct reader *r, const char *bdf, struct machine_gpu *g)
+{
+	char path[PATH_SIZE], *text;
+	size_t len;
+	int fd;
+
+	if (!path_format(path, "proc/driver/nvidia/gpus/%s/information", bdf))
+		return;
+	fd = open_below(r->root, path, O_RDONLY);
+	if (fd < 0)
+		return;
+	if (io_read_fd(fd, path, INFORMATION_MAX_BYTES, &text, &len, NULL) == 0) {
+		parse_information(text, g);
+		free(text);
+	}
+	close(fd);
+}
+
+static int take_render_minor(void *arg, const char *name)
+{
+	struct machine_gpu *g = arg;
+	uint64_t value;
+
+	if (!strncmp(name, "renderD", 7) && u64_parse(name + 7, 65535, &value))
+		g->minor = (int)value;
+	return 0;
+}
+
+/* An AMD function that another driver than amdgpu has is a display, or given to a guest. */
+static bool driven_by_other(const struct reader *r, const char *bdf)
+{
+	char path[PATH_SIZE], driver[LINE_SIZE];
+
+	return path_format(path, "sys/bus/pci/devices/%s", bdf) &&
+	       read_link_name(r->root, path, "driver", driver) && strcmp(driver, "amdgpu") != 0;
+}
+
+static int read_gpu(const struct reader *r, const struct machine_pci *pci)
+{
+	char *bdf = machine_bdf_text(&pci->place.bdf), path[PATH_SIZE];
+	struct machine_gpu *g;
+	int rc = 0;
+
+	if (!bdf)
+		return -ENOMEM;
+	if (pci->vendor == VENDOR_AMD && driven_by_other(r, bdf)) {
+		free(bdf);
+		return 0;
+	}
+	g = machine_add_gpu(r->machine, pci);
+	if (!g) {
+		free(bdf);
+		return -ENOMEM;
+	}
+	correct_place(r, bdf, &g->place);
+	if (pci->vendor == VENDOR_NVIDIA)
+		read_information(r, bdf, g);
+	else if (path_format(path, "sys/bus/pci/devices/%s/drm", bdf))
+		rc = for_each_name(r->root, path, take_render_minor, g);
+	free(bdf);
+	return rc;
+}
+
+/* What NVIDIA's driver lists is a GPU, also where PCI said too little (or hwloc left it out). */
+static int read_listed_gpu(void *arg, const char *name)
+{
+	const struct reader *r = arg;
+	struct machine_pci pci = { .place = { .bridge = MACHINE_NONE, .numa = -1, .package = -1 } };
+	const struct machine_pci *known;
+
+	if (!machine_bdf_parse(name, &pci.place.bdf))
+		return 0;
+	for (size_t i = 0; i < r->machine->gpu_count; i++)
+		if (machine_bdf_order(&r->machine->gpus[i].place.bdf, &pci.place.bdf) == 0)
+			return 0;
+	known = find_pci(r, &pci.place.bdf);
+	if (known)
+		pci = *known;
+	pci.vendor = VENDOR_NVIDIA;
+	return read_gpu(r, &pci);
+}
+
+/* ---- ports ---- */
+
+/* "4: ACTIVE" */
+static enum link_state parse_state(const char *line)
+{
+	switch (line[0]) {
+	case '1':
+		return LINK_DOWN;
+	case '2':
+		return LINK_INIT;
+	case '3':
+		return LINK_ARMED;
+	case '4':
+		return LINK_ACTIVE;
+	}
+	return LINK_UNKNOWN;
+}
+
+/*
+ * "200 Gb/sec (4X HDR)" to bits per second after encoding: lanes times the lane speed of the name
+ * (IBTA 1.4, 14.2.5.6, LinkSpeedActive: 8b/10b up to QDR, 64b/66b from FDR on); the number itself
+ * is before encoding for SDR to FDR. 0 where that can't be read.
+ */
+static uint64_t parse_rate(const char *line)
+{
+	static const struct {
+		const char *name;
+		uint64_t lane_bps;
+	} speeds[] = {
+		{ "SDR", 2000000000 },	  { "DDR", 4000000000 },   { "QDR", 8000000000 },
+		{ "FDR10", 10000000000 }, { "FDR", 13636363636 },  { "EDR", 25000000000 },
+		{ "HDR", 50000000000 },	  { "NDR", 100000000000 }, { "XDR", 200000000000 },
+	};
+	unsigned int lanes = 0;
+	char name[8] = "";
+	double gigabits;
+
+	if (sscanf(line, "%lf Gb/sec (%2uX %7[A-Z0-9])", &gigabits, &lanes, name) < 1)
+		return 0;
+	for (size_t i = 0; i < sizeof(speeds) / sizeof(speeds[0]); i++)
+		if (lanes > 0 && !strcmp(name, speeds[i].name))
+			return lanes * speeds[i].lane_bps;
+	return gigabits > 0 && gigabits < 1e6 ? (uint64_t)(gigabits * 1e9) : 0;
+}
+
+static uint64_t read_guid(const struct reader *r, const char *path)
+{
+	char line[LINE_SIZE];
+	uint64_t guid = 0;
+
+	return read_line(r->root, path, line) && guid_parse_sysfs(line, &guid) ? guid : 0;
+}
+
+/* The port GUID is the low half of the first GID; on Ethernet that is made from a MAC instead. */
+static uint64_t read_port_guid(const struct reader *r, const char *folder, const char *layer)
+{
+	char path[PATH_SIZE], line[LINE_SIZE];
+	uint64_t guid = 0;
+
+	if ((layer && strcasecmp(layer, "InfiniBand") != 0) ||
+	    !path_format(path, "%s/gids/0", folder) || !read_line(r->root, path, line) ||
+	    strlen(line) != 39)
+		return 0;
+	return guid_parse_sysfs(line + 20, &guid) ? guid : 0;
+}
+
+static bool port_line(const struct reader *r, const char *folder, const char *file,
+		      char line[LINE_SIZE])
+{
+	char path[PATH_SIZE];
+
+	return path_format(path, "%s/%s", folder, file) && read_line(r->root, path, line);
+}
+
+static int fill_port(const struct reader *r, const char *folder, struct machine_port *p)
+{
+	char line[LINE_SIZE];
+	unsigned long lid;
+
+	if (port_line(r, folder, "state", line))
+		p->state = parse_state(line);
+	if (port_line(r, folder, "rate", line))
+		p->rate_bps = parse_rate(line);
+	if (port_line(r, folder, "lid", line)) {
+		lid = strtoul(line, NULL, 0);
+		p->lid = lid <= 0xffff ? (int)lid : -1;
+	}
+	if (port_line(r, folder, "link_layer", line) && strncmp(line, "Un", 2) != 0) {
+		p->layer = strdup(line);
+		if (!p->layer)
+			return -ENOMEM;
+	}
+	p->guid = read_port_guid(r, folder, p->layer);
+	return 0;
+}
+
+/* One HCA while its ports are read; model is what they have in common. */
+struct device {
+	const struct reader *reader;
+	const char *name;
+	struct machine_port model;
+};
+
+static int read_port(void *arg, const char *name)
+{
+	const struct device *d = arg;
+	char folder[PATH_SIZE];
+	struct machine_port *p;
+	uint64_t number;
+
+	if (!u64_parse(name, 255, &number) ||
+	    !path_format(folder, "sys/class/infiniband/%s/ports/%s", d->name, name))
+		return 0;
+	p = machine_add_port(d->reader->machine, d->name, (int)number);
+	if (!p)
+		return -ENOMEM;
+	p->place = d->model.place;
+	p->placed = d->model.placed;
+	p->vendor = d->model.vendor;
+	p->node_guid = d->model.node_guid;
+	p->system_guid = d->model.system_guid;
+	p->virtual_function = d->model.virtual_function;
+	p->physical = d->model.physical;
+	return fill_port(d->reader, folder, p);
+}
+
+static void place_device(const struct reader *r, const char *bdf, struct machine_port *p)
+{
+	const struct machine_pci *pci;
+	char path[PATH_SIZE], physical[LINE_SIZE];
+
+	if (!machine_bdf_parse(bdf, &p->place.bdf))
+		return;
+	p->placed = true;
+	pci = find_pci(r, &p->place.bdf);
+	if (pci) {
+		p->place = pci->place;
+		p->vendor = pci->vendor;
+	}
+	correct_place(r, bdf, &p->place);
+	if (path_format(path, "sys/bus/pci/devices/%s", bdf) &&
+	    read_link_name(r->root, path, "physfn", physical))
+		p->virtual_function = machine_bdf_parse(physical, &p->physical);
+}
+
+static int read_device(void *arg, const char *name)
+{
+	const struct reader *r = arg;
+	struct device d = { .reader = r, .name = name };
+	char path[PATH_SIZE], bdf[LINE_SIZE];
+
+	d.model.place = (struct machine_place){ .bridge = MACHINE_NONE, .numa = -1, .package = -1 };
+	if (path_format(path, "sys/class/infiniband/%s", name) &&
+	    read_link_name(r->root, path, "device", bdf))
+		place_device(r, bdf, &d.model);
+	if (path_format(path, "sys/class/infiniband/%s/node_guid", name))
+		d.model.node_guid = read_guid(r, path);
+	if (path_format(path, "sys/class/infiniband/%s/sys_image_guid", name))
+		d.model.system_guid = read_guid(r, path);
+	if (!path_format(path, "sys/class/infiniband/%s/ports", name))
+		return 0;
+	return for_each_name(r->root, path, read_port, &d);
+}
+
+/* HPE's NICs are no verbs devices: their network interface stands for them. */
+static int read_slingshot(void *arg, const char *name)
+{
+	const struct reader *r = arg;
+	char folder[PATH_SIZE], path[PATH_SIZE], line[LINE_SIZE];
+	struct machine_port model = { .place = { .bridge = MACHINE_NONE,
+						 .numa = -1,
+						 .package = -1 } },
+			    *p;
+
+	if (!path_format(folder, "sys/class/net/%s", name) ||
+	    !path_format(path, "%s/device/vendor", folder) || !read_line(r->root, path, line) ||
+	    strtoul(line, NULL, 16) != VENDOR_HPE ||
+	    !read_link_name(r->root, folder, "device", line))
+		return 0;
+	place_device(r, line, &model);
+	if (!model.placed)
+		return 0;
+	p = machine_add_port(r->machine, name, 1);
+	if (!p)
+		return -ENOMEM;
+	p->place = model.place;
+	p->placed = true;
+	p->vendor = VENDOR_HPE;
+	if (port_line(r, folder, "operstate", line))
+		p->state = !strcmp(line, "up") ? LINK_ACTIVE : LINK_DOWN;
+	p->layer = strdup(MAP_SLINGSHOT);
+	return p->layer ? 0 : -ENOMEM;
+}
+
+/* A virtual function counts as one only where its physical function is a port of this host too. */
+static void check_virtual(struct machine *m)
+{
+	for (size_t i = 0; i < m->port_count; i++) {
+		bool found = false;
+		for (size_t k = 0; m->ports[i].virtual_function && k < m->port_count; k++)
+			found |= m->ports[k].placed &&
+				 machine_bdf_order(&m->ports[k].place.bdf, &m->ports[i].physical) ==
+					 0;
+		m->ports[i].virtual_function = found;
+	}
+}
+
+/* ---- the snapshot ---- */
+
+static int read_devices(struct reader *r)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < r->pci.count; i++)
+		if (machine_pci_is_gpu(&r->pci.devices[i]))
+			rc = read_gpu(r, &r->pci.devices[i]);
+	if (rc == 0)
+		rc = for_each_name(r->root, "proc/driver/nvidia/gpus", read_listed_gpu, r);
+	if (rc == 0)
+		rc = for_each_name(r->root, "sys/class/infiniband", read_device, r);
+	if (rc == 0)
+		rc = for_each_name(r->root, "sys/class/net", read_slingshot, r);
+	if (rc < 0)
+		return rc;
+	check_virtual(r->machine);
+	sort_devices(r->machine);
+	return 0;
+}
+
+static int read_boot_id(struct reader *r)
+{
+	char line[LINE_SIZE];
+
+	if (!read_line(r->root, "proc/sys/kernel/random/boot_id", line) || !name_valid(line, 36))
+		return 0;
+	r->machine->boot_id = strdup(line);
+	return r->machine->boot_id ? 0 : -ENOMEM;
+}
+
+static int open_root(const char *root, struct err *err)
+{
+	int fd = open(root, O_PATH | O_DIRECTORY | O_CLOEXEC);
+
+	if (fd < 0) {
+		int code = errno;
+		return err_set(err, code, "%s: can't be opened as a machine's root: %s", root,
+			       strerror(code));
+	}
+	return fd;
+}
+
+/* hwloc's own answer to a folder that is no machine is "Invalid argument". */
+static int check_root(const struct reader *r, const char *root, struct err *err)
+{
+	int fd = open_below(r->root, "sys/bus", O_PATH | O_DIRECTORY);
+
+	if (fd < 0)
+		return err_set(err, ENOENT, "%s: no recorded machine: it holds no folder sys/bus",
+			       root);
+	close(fd);
+	return 0;
+}
+
+static int read_root(struct reader *r, const char *root, struct err *err)
+{
+	int rc = check_root(r, root, err);
+
+	if (rc == 0)
+		rc = machine_hwloc_root(r->machine, root, &r->pci, err);
+	if (rc < 0)
+		return rc;
+	r->machine->live = true;
+	if (r->pci.count == 0) {
+		r->machine->remark =
+			io_format("%s/sys/bus/pci holds no devices", strcmp(root, "/") ? root : "");
+		if (!r->machine->remark)
+			return err_set(err, ENOMEM, "%s: out of memory", root);
+	}
+	rc = read_boot_id(r);
+	if (rc == 0)
+		rc = read_devices(r);
+	if (rc < 0)
+		return err_set(err, -rc, "%s: its devices can't be read: %s", root, strerror(-rc));
+	return 0;
+}
+
+struct machine *machine_read(const char *root, struct err *err)
+{
+	struct reader r = { .root = open_root(root, err) };
+	int rc = r.root;
+
+	if (r.root >= 0) {
+		r.machine = calloc(1, sizeof(*r.machine));
+		rc = r.machine ? read_root(&r, root, err)
+			       : err_set(err, ENOMEM, "%s: out of memory", root);
+		machine_pci_list_clear(&r.pci);
+		close(r.root);
+	}
+	if (rc >= 0)
+		return r.machine;
+	machine_free(r.machine);
+	errno = -rc;
+	return NULL;
+}
+
+struct machine *machine_read_xml(const char *path, struct err *err)
+{
+	struct machine *m = calloc(1, sizeof(*m));
+	char *text = NULL;
+	size_t len;
+	int rc;
+
+	rc = m ? io_read(path, MACHINE_XML_MAX_BYTES, &text, &len, err)
+	       : err_set(err, ENOMEM, "%s: out of memory", path);
+	if (rc == 0)
+		rc = machine_hwloc_xml(m, text, len, path, err);
+	free(text);
+	if (rc == 0) {
+		sort_devices(m);
+		return m;
+	}
+	machine_free(m);
+	errno = -rc;
+	return NULL;
+}
+
+/* ---- the fingerprint ---- */
+
+/*
+ * The sum of a hash for each thing that is there: folders are listed in any order. FNV-1a, 64 bit
+ * (draft-eastlake-fnv: offset basis and prime).
+ */
+struct print {
+	int root;
+	uint64_t sum;
+	const char *kind;
+	const char *device;
+};
+
+static void print_add(struct print *p, const char *kind, const char *a, const char *b,
+		      const char *c)
+{
+	const char *parts[] = { kind, a, b, c };
+	uint64_t hash = UINT64_C(0xcbf29ce484222325);
+
+	for (size_t i = 0; i < sizeof(parts) / sizeof(parts[0]); i++)
+		for (const char *at = parts[i];; at++) {
+			hash = (hash ^ (unsigned char)*at) * UINT64_C(0x100000001b3);
+			if (*at == '\0')
+				break;
+		}
+	p->sum += hash;
+}
+
+static int print_name(void *arg, const char *name)
+{
+	struct print *p = arg;
+
+	print_add(p, p->kind, name, "", "");
+	return 0;
+}
+
+static int print_port(void *arg, const char *name)
+{
+	struct print *p = arg;
+	char path[PATH_SIZE], state[LINE_SIZE] = "", lid[LINE_SIZE] = "";
+
+	if (path_format(path, "sys/class/infiniband/%s/ports/%s/state", p->device, name) &&
+	    !read_line(p->root, path, state))
+		state[0] = '\0';
+	if (path_format(path, "sys/class/infiniband/%s/ports/%s/lid", p->device, name) &&
+	    !read_line(p->root, path, lid))
+		lid[0] = '\0';
+	print_add(p, p->device, name, state, lid);
+	return 0;
+}
+
+static int print_device(void *arg, const char *name)
+{
+	struct print *p = arg;
+	char path[PATH_SIZE], target[LINE_SIZE] = "";
+
+	if (!path_format(path, "sys/class/infiniband/%s", name) ||
+	    !read_link_name(p->root, path, "device", target))
+		target[0] = '\0';
+	print_add(p, "hca", name, target, "");
+	if (!path_format(path, "sys/class/infiniband/%s/ports", name))
+		return 0;
+	p->device = name;
+	return for_each_name(p->root, path, print_port, p);
+}
+
+static int print_slingshot(void *arg, const char *name)
+{
+	struct print *p = arg;
+	char path[PATH_SIZE], vendor[LINE_SIZE], state[LINE_SIZE];
+
+	if (path_format(path, "sys/class/net/%s/device/vendor", name) &&
+	    read_line(p->root, path, vendor) && strtoul(vendor, NULL, 16) == VENDOR_HPE &&
+	    path_format(path, "sys/class/net/%s/operstate", name) &&
+	    read_line(p->root, path, state))
+		print_add(p, "net", name, state, "");
+	return 0;
+}
+
+static int print_all(struct print *p)
+{
+	int rc;
+
+	p->kind = "pci";
+	rc = for_each_name(p->root, "sys/bus/pci/devices", print_name, p);
+	p->kind = "nvidia";
+	if (rc == 0)
+		rc = for_each_name(p->root, "proc/driver/nvidia/gpus", print_name, p);
+	if (rc == 0)
+		rc = for_each_name(p->root, "sys/class/infiniband", print_device, p);
+	if (rc == 0)
+		rc = for_each_name(p->root, "sys/class/net", print_slingshot, p);
+	return rc;
+}
+
+int machine_fingerprint(const char *root, const char *boot_id, char text[MACHINE_FINGERPRINT],
+			struct err *err)
+{
+	struct print p = { .root = open_root(root, err) };
+	int rc;
+
+	if (p.root < 0)
+		return p.root;
+	print_add(&p, "boot", boot_id, "", "");
+	rc = print_all(&p);
+	close(p.root);
+	if (rc < 0)
+		return err_set(err, -rc, "%s: its devices can't be listed: %s", root,
+			       strerror(-rc));
+	snprintf(text, MACHINE_FINGERPRINT, "%016llx", (unsigned long long)p.sum);
+	return 0;
+}
+
+/* ---- the map ---- */
+
+static struct map *read_and_choose(const struct conf *conf, const char *host, struct err *err)
+{
+	struct choose_filter filter = choose_filter_from(conf);
+	struct machine *m = machine_read(conf->root, err);
+	struct map *map = m ? choose_map(m, &filter, host, err) : NULL;
+	int code = errno;
+
+	machine_free(m);
+	errno = code;
+	return map;
+}
+
+struct map *machine_map(const struct conf *conf, const char *host, struct err *err)
+{
+	char boot_id[37], fingerprint[MACHINE_FINGERPRINT];
+	struct map *map;
+	int rc = io_boot_id(boot_id, err);
+
+	if (rc == 0)
+		rc = machine_fingerprint(conf->root, boot_id, fingerprint, err);
+	if (rc < 0) {
+		errno = -rc;
+		return NULL;
+	}
+	map = read_and_choose(conf, host, err);
+	if (!map)
+		return NULL;
+	map->boot_id = strdup(boot_id);
+	map->fingerprint = strdup(fingerprint);
+	if (map->boot_id && map->fingerprint)
+		return map;
+	map_free(map);
+	errno = -err_set(err, ENOMEM, "the node's map: out of memory");
+	return NULL;
+}

@@ -1,0 +1,707 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * test_machine.c - reading a machine: a small tree of sys/ and proc/ that is made here, hwloc XML
+ * files of tests/data/machine, and, where FABRIC_CORPUS names a folder of recorded machines, those
+ * with their known answers.
+ */
+#include "unit.h"
+
+#include <sys/stat.h>
+
+#include "choose.h"
+#include "conf.h"
+#include "machine.h"
+
+/* ---- a tree ---- */
+
+static char *root;
+
+static void make_parents(const char *path)
+{
+	char *copy = strdup(path), *slash = strrchr(copy, '/');
+	struct err err;
+
+	*slash = '\0';
+	assert_int_equal(io_mkdirs(copy, 0755, &err), 0);
+	free(copy);
+}
+
+static void put_bytes(const char *name, const void *data, size_t len)
+{
+	char *path = io_format("%s/%s", root, name);
+	FILE *file;
+
+	make_parents(path);
+	file = fopen(path, "w");
+	assert_non_null(file);
+	assert_int_equal(fwrite(data, 1, len, file), len);
+	fclose(file);
+	free(path);
+}
+
+static void put(const char *folder, const char *name, const char *text)
+{
+	char *path = io_format("%s/%s", folder, name), *line = io_format("%s\n", text);
+
+	put_bytes(path, line, strlen(line));
+	free(path);
+	free(line);
+}
+
+static void put_link(const char *name, const char *target)
+{
+	char *path = io_format("%s/%s", root, name);
+
+	make_parents(path);
+	unlink(path);
+	assert_int_equal(symlink(target, path), 0);
+	free(path);
+}
+
+static void remove_name(const char *name)
+{
+	char *path = io_format("%s/%s", root, name);
+
+	assert_int_equal(remove(path), 0);
+	free(path);
+}
+
+/*
+ * A PCI function; ids: vendor, device and the three bytes of the class. A bridge (last > 0) has
+ * its bus numbers in its configuration space, which is where hwloc takes the tree from.
+ */
+static void put_pci(const char *folder, const char *numa, const char *vendor, const char *device,
+		    const char *class, uint8_t secondary, uint8_t last)
+{
+	const char *bdf = strrchr(folder, '/') + 1;
+	unsigned char config[64] = { 0 };
+	unsigned long ids = strtoul(vendor, NULL, 16) | strtoul(device, NULL, 16) << 16;
+	unsigned long kind = strtoul(class, NULL, 16);
+	char *name = io_format("sys/bus/pci/devices/%s", bdf);
+	char *target = io_format("/%s", folder); /* absolute: it has to be found inside the root */
+
+	for (int i = 0; i < 4; i++)
+		config[i] = (unsigned char)(ids >> 8 * i);
+	for (int i = 0; i < 3; i++)
+		config[9 + i] = (unsigned char)(kind >> 8 * i);
+	config[14] = last ? 1 : 0;
+	config[24] = (unsigned char)strtoul(bdf + 5, NULL, 16);
+	config[25] = secondary;
+	config[26] = last;
+	put(folder, "vendor", vendor);
+	put(folder, "device", device);
+	put(folder, "class", class);
+	put(folder, "numa_node", numa);
+	put(folder, "local_cpus", !strcmp(numa, "0") ? "1" : !strcmp(numa, "1") ? "2" : "3");
+	free(name);
+	name = io_format("%s/config", folder);
+	put_bytes(name, config, sizeof(config));
+	free(name);
+	/* hwloc follows links with openat alone, so those of the tree itself have to be relative */
+	name = io_format("sys/bus/pci/devices/%s", bdf);
+	free(target);
+	target = io_format("../../../../%s", folder);
+	put_link(name, target);
+	free(name);
+	free(target);
+}
+
+static void put_hca(const char *device, const char *folder, const char *guid, const char *state)
+{
+	char *path = io_format("sys/class/infiniband/%s", device),
+	     *port = io_format("%s/ports/1", path);
+	char *gid = io_format("fe80:0000:0000:0000:%s", guid), *link = io_format("%s/device", path);
+	char *target = io_format("../../../../%s", folder);
+
+	put(path, "node_guid", "b83f:d203:0010:0000");
+	put(path, "sys_image_guid", "b83f:d203:0010:0000");
+	put(port, "state", state);
+	put(port, "rate", "400 Gb/sec (4X NDR)");
+	put(port, "lid", "0x12");
+	put(port, "link_layer", "InfiniBand");
+	put(port, "gids/0", gid);
+	put_link(link, target);
+	free(path);
+	free(port);
+	free(gid);
+	free(link);
+	free(target);
+}
+
+static void put_processors(void)
+{
+	for (int i = 0; i < 2; i++) {
+		char *cpu = io_format("sys/devices/system/cpu/cpu%d/topology", i);
+		char *node = io_format("sys/devices/system/node/node%d", i);
+		put(cpu, "physical_package_id", i ? "1" : "0");
+		put(cpu, "core_id", "0");
+		put(cpu, "thread_siblings", i ? "2" : "1");
+		put(cpu, "core_siblings", i ? "2" : "1");
+		put(node, "cpumap", i ? "2" : "1");
+		free(cpu);
+		free(node);
+	}
+	put("sys/devices/system/cpu", "online", "0-1");
+	put("sys/devices/system/cpu", "possible", "0-1");
+	put("sys/devices/system/node", "online", "0-1");
+}
+
+#define SWITCH "sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0/"
+#define GPU0 SWITCH "0000:02:00.0/0000:03:00.0"
+#define HCA0 SWITCH "0000:02:04.0/0000:04:00.0"
+#define GPU1 "sys/devices/pci0000:80/0000:80:01.0/0000:81:00.0"
+#define HCA1 "sys/devices/pci0000:90/0000:90:01.0/0000:91:00.0"
+
+/*
+ * GPU 03:00.0 and mlx5_0 behind one switch on NUMA node 0; GPU 81:00.0 and mlx5_1 each below a host
+ * bridge of its own on node 1; the device files count the GPUs the other way round.
+ */
+static int make_tree(void **state)
+{
+	(void)state;
+	root = test_folder();
+	put_processors();
+	put("proc/sys/kernel/random", "boot_id", "5b7c1f0e-2f4a-4d0e-9f3b-6a1d8c2e7b90");
+	put_pci("sys/devices/pci0000:00/0000:00:01.0", "0", "0x8086", "0x347a", "0x060400", 1, 4);
+	put_pci("sys/devices/pci0000:00/0000:00:01.0/0000:01:00.0", "0", "0x1000", "0xc010",
+		"0x060400", 2, 4);
+	put_pci(SWITCH "0000:02:00.0", "0", "0x1000", "0xc010", "0x060400", 3, 3);
+	put_pci(SWITCH "0000:02:04.0", "0", "0x1000", "0xc010", "0x060400", 4, 4);
+	put_pci(GPU0, "0", "0x10de", "0x2330", "0x030200", 0, 0);
+	put_pci(HCA0, "0", "0x15b3", "0x1021", "0x020700", 0, 0);
+	put_pci("sys/devices/pci0000:80/0000:80:01.0", "1", "0x8086", "0x347a", "0x060400", 0x81,
+		0x81);
+	put_pci(GPU1, "1", "0x10de", "0x2330", "0x030200", 0, 0);
+	put_pci("sys/devices/pci0000:90/0000:90:01.0", "1", "0x8086", "0x347a", "0x060400", 0x91,
+		0x91);
+	put_pci(HCA1, "1", "0x15b3", "0x1021", "0x020700", 0, 0);
+	put_hca("mlx5_0", HCA0, "b83f:d203:0010:0001", "4: ACTIVE");
+	put_hca("mlx5_1", HCA1, "b83f:d203:0010:0011", "4: ACTIVE");
+	put("proc/driver/nvidia/gpus/0000:03:00.0", "information",
+	    "Model: \t\t NVIDIA H100 80GB HBM3\nIRQ:   \t\t 100\nGPU UUID: \t GPU-aaaa\n"
+	    "Bus Location: \t 0000:03:00.0\nDevice Minor: \t 1");
+	put("proc/driver/nvidia/gpus/0000:81:00.0", "information",
+	    "Model: \t\t NVIDIA H100 80GB HBM3\nGPU UUID: \t GPU-\?\?\?\?\nDevice Minor: \t 0");
+	return 0;
+}
+
+static int remove_tree(void **state)
+{
+	char *command = io_format("rm -rf '%s'", root);
+	int rc = system(command);
+
+	(void)state;
+	free(command);
+	free(root);
+	return rc;
+}
+
+static struct machine *read_tree(void)
+{
+	struct err err = { "" };
+	struct machine *m = machine_read(root, &err);
+
+	if (!m)
+		fail_msg("%s", err.text);
+	return m;
+}
+
+static struct map *map_of(struct machine *m)
+{
+	struct choose_filter filter = { 0 };
+	struct map *map = choose_map(m, &filter, "n1", NULL);
+
+	assert_non_null(map);
+	machine_free(m);
+	return map;
+}
+
+static void tree_is_read(void **state)
+{
+	struct machine *m = read_tree();
+
+	(void)state;
+	assert_null(m->remark);
+	assert_string_equal(m->boot_id, "5b7c1f0e-2f4a-4d0e-9f3b-6a1d8c2e7b90");
+	assert_int_equal(m->gpu_count, 2);
+	assert_int_equal(m->gpus[0].minor, 1);
+	assert_string_equal(m->gpus[0].uuid, "GPU-aaaa");
+	assert_string_equal(m->gpus[0].model, "NVIDIA H100 80GB HBM3");
+	assert_null(m->gpus[1].uuid); /* not known before the GPU is first used */
+	assert_int_equal(m->gpus[1].place.numa, 1);
+	assert_int_equal(m->gpus[1].place.package, 1);
+	assert_int_equal(m->port_count, 2);
+	assert_string_equal(m->ports[1].device, "mlx5_1");
+	assert_int_equal(m->ports[1].place.bdf.bus, 0x91);
+	assert_int_equal(m->ports[0].guid, UINT64_C(0xb83fd20300100001));
+	assert_int_equal(m->ports[0].node_guid, UINT64_C(0xb83fd20300100000));
+	assert_int_equal(m->ports[0].state, LINK_ACTIVE);
+	assert_int_equal(m->ports[0].rate_bps, UINT64_C(400000000000));
+	assert_int_equal(m->ports[0].lid, 0x12);
+	machine_free(m);
+}
+
+static void tree_gives_the_right_map(void **state)
+{
+	struct map *map = map_of(read_tree());
+
+	(void)state;
+	assert_int_equal(map->gpus[0].near_count, 1);
+	assert_int_equal(map->gpus[0].near[0].port, 0);
+	assert_int_equal(map->gpus[0].near[0].class, MAP_PIX);
+	assert_int_equal(map->gpus[1].near[0].port, 1);
+	assert_int_equal(map->gpus[1].near[0].class, MAP_NODE);
+	assert_int_equal(map->gpus[0].index, 0);
+	assert_int_equal(map->gpus[0].gres, 1);
+	assert_int_equal(map->gpus[1].gres, 0);
+	map_free(map);
+}
+
+/* The kernel's -1 wins over what hwloc makes of the processors. */
+static void numa_node_minus_one_is_unknown(void **state)
+{
+	struct machine *m;
+
+	(void)state;
+	put(GPU1, "numa_node", "-1");
+	m = read_tree();
+	assert_int_equal(m->gpus[1].place.numa, -1);
+	machine_free(m);
+}
+
+static void without_the_driver_a_gpu_is_still_one(void **state)
+{
+	struct map *map;
+
+	(void)state;
+	remove_name("proc/driver/nvidia/gpus/0000:81:00.0/information");
+	map = map_of(read_tree());
+	assert_int_equal(map->gpu_count, 2);
+	assert_int_equal(map->gpus[1].minor, -1);
+	assert_int_equal(map->gpus[1].gres, -1);
+	assert_int_equal(map->gpus[0].gres, 0);
+	map_free(map);
+}
+
+static void what_the_driver_lists_is_a_gpu(void **state)
+{
+	struct machine *m;
+
+	(void)state;
+	put("proc/driver/nvidia/gpus/10001:05:00.0", "information", "Device Minor: 7");
+	put("proc/driver/nvidia/gpus/nonsense", "information", "Device Minor: 8");
+	m = read_tree();
+	assert_int_equal(m->gpu_count, 3);
+	assert_int_equal(m->gpus[2].place.bdf.domain, 0x10001);
+	assert_int_equal(m->gpus[2].minor, 7);
+	assert_int_equal(m->gpus[2].place.numa, -1);
+	machine_free(m);
+}
+
+static void amd_gpus_are_found_by_class(void **state)
+{
+	struct machine *m;
+
+	(void)state;
+	remove_name("proc/driver/nvidia/gpus/0000:81:00.0/information");
+	remove_name("proc/driver/nvidia/gpus/0000:81:00.0");
+	put_pci(GPU1, "1", "0x1002", "0x74a1", "0x120000", 0, 0);
+	put(GPU1, "drm/renderD130/dev", "226:130");
+	put_pci("sys/devices/pci0000:a0/0000:a0:01.0", "1", "0x1002", "0x515e", "0x030000", 0, 0);
+	m = read_tree();
+	assert_int_equal(m->gpu_count, 2); /* the second is a server board's VGA */
+	assert_int_equal(m->gpus[1].vendor, VENDOR_AMD);
+	assert_int_equal(m->gpus[1].minor, 130);
+	machine_free(m);
+	put_link(GPU1 "/driver", "../../../../bus/pci/drivers/vfio-pci");
+	put("sys/bus/pci/drivers/vfio-pci", "bind", "");
+	m = read_tree();
+	assert_int_equal(m->gpu_count, 1);
+	machine_free(m);
+}
+
+static void virtual_functions_are_seen(void **state)
+{
+	struct map *map;
+
+	(void)state;
+	put_link(HCA1 "/physfn", "/" HCA0); /* an absolute link stays inside the root */
+	map = map_of(read_tree());
+	assert_string_equal(map->ports[1].ignored, "a virtual function of 0000:04:00.0");
+	map_free(map);
+	put_link(HCA1 "/physfn", "/nowhere/0000:04:00.0");
+	map = map_of(read_tree());
+	assert_null(map->ports[1].ignored);
+	map_free(map);
+}
+
+static uint64_t rate_of(const char *text)
+{
+	struct machine *m;
+	uint64_t rate;
+
+	put("sys/class/infiniband/mlx5_0/ports/1", "rate", text);
+	m = read_tree();
+	rate = m->ports[0].rate_bps;
+	machine_free(m);
+	return rate;
+}
+
+static void rates_are_after_encoding(void **state)
+{
+	(void)state;
+	assert_int_equal(rate_of("100 Gb/sec (4X EDR)"), UINT64_C(100000000000));
+	assert_int_equal(rate_of("100 Gb/sec (2X HDR)"), UINT64_C(100000000000));
+	assert_int_equal(rate_of("40 Gb/sec (4X QDR)"), UINT64_C(32000000000));
+	assert_int_equal(rate_of("56 Gb/sec (4X FDR)"), UINT64_C(54545454544));
+	assert_int_equal(rate_of("2.5 Gb/sec (1X SDR)"), UINT64_C(2000000000));
+	assert_int_equal(rate_of("25 Gb/sec (1X EDR)"), UINT64_C(25000000000));
+	assert_int_equal(rate_of("1600 Gb/sec (8X ZDR)"), UINT64_C(1600000000000));
+	assert_int_equal(rate_of("fast"), 0);
+	assert_int_equal(rate_of("1e300 Gb/sec"), 0);
+	assert_int_equal(rate_of("-5 Gb/sec"), 0);
+	assert_int_equal(rate_of("nan Gb/sec (4X"), 0);
+}
+
+/* Any content of any file: a machine is read, and what makes no sense is unknown. */
+static void broken_files_are_unknown(void **state)
+{
+	struct machine *m;
+	char *noise = malloc(100000);
+
+	(void)state;
+	for (size_t i = 0; i < 100000; i++)
+		noise[i] = (char)(i * 2654435761u >> 13);
+	put_bytes("sys/class/infiniband/mlx5_0/ports/1/state", noise, 100000);
+	put_bytes("sys/class/infiniband/mlx5_0/ports/1/rate", noise + 7, 1000);
+	put_bytes("sys/class/infiniband/mlx5_0/ports/1/lid", "0x99999999999999", 16);
+	put_bytes("sys/class/infiniband/mlx5_0/ports/1/gids/0", "", 0);
+	put_bytes("sys/class/infiniband/mlx5_0/ports/1/link_layer", "Unknown\n", 8);
+	put_bytes("sys/class/infiniband/mlx5_0/node_guid", noise + 50, 300);
+	put_bytes("sys/class/infiniband/not_a_device", noise, 10);
+	put_bytes("proc/driver/nvidia/gpus/0000:03:00.0/information", noise, 100000);
+	put("proc/driver/nvidia/gpus/0000:81:00.0", "information",
+	    "Device Minor: many\nModel:\nGPU UUID");
+	put_bytes(GPU1 "/config", noise, 3);
+	put("proc/sys/kernel/random", "boot_id", "a b");
+	m = read_tree();
+	assert_null(m->boot_id);
+	assert_int_equal(m->port_count, 2);
+	assert_int_equal(m->ports[0].state, LINK_UNKNOWN);
+	assert_int_equal(m->ports[0].rate_bps, 0);
+	assert_int_equal(m->ports[0].lid, -1);
+	assert_int_equal(m->ports[0].guid, 0);
+	assert_int_equal(m->ports[0].node_guid, 0);
+	assert_null(m->ports[0].layer);
+	assert_int_equal(m->gpus[0].minor, -1);
+	assert_null(m->gpus[0].model);
+	assert_int_equal(m->gpus[1].minor, -1);
+	machine_free(m);
+	free(noise);
+}
+
+static void a_folder_that_is_no_machine(void **state)
+{
+	struct err err = { "" };
+	char *proc = io_format("%s/proc", root);
+
+	(void)state;
+	assert_null(machine_read(proc, &err));
+	assert_non_null(strstr(err.text, "no recorded machine"));
+	assert_null(machine_read("/nonexistent", &err));
+	assert_int_equal(errno, ENOENT);
+	free(proc);
+}
+
+static void our_settings_for_hwloc_are_put_back(void **state)
+{
+	(void)state;
+	setenv("HWLOC_FSROOT", "/somewhere/else", 1);
+	unsetenv("HWLOC_COMPONENTS");
+	setenv("HWLOC_SYNTHETIC", "numa:4 pu:1", 1);
+	machine_free(read_tree());
+	assert_string_equal(getenv("HWLOC_FSROOT"), "/somewhere/else");
+	assert_string_equal(getenv("HWLOC_SYNTHETIC"), "numa:4 pu:1");
+	assert_null(getenv("HWLOC_COMPONENTS"));
+	unsetenv("HWLOC_FSROOT");
+	unsetenv("HWLOC_SYNTHETIC");
+}
+
+static void addresses(void **state)
+{
+	static const char *const bad[] = {
+		"",	   "0000:17:00",  "0000:17:00.8",      "0000:17:20.0", "0000:17:00.0 ",
+		"17:00.0", "0000:1:00.0", "000000000:17:00.0", "0000:17:00.00"
+	};
+	struct machine_bdf bdf;
+	char *text;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++)
+		if (machine_bdf_parse(bad[i], &bdf))
+			fail_msg("\"%s\" was taken for an address", bad[i]);
+	assert_true(machine_bdf_parse("10000:E1:1F.7", &bdf));
+	text = machine_bdf_text(&bdf);
+	assert_string_equal(text, "10000:e1:1f.7");
+	free(text);
+}
+
+/* ---- the fingerprint and the map as sfabricd asks for it ---- */
+
+static void fingerprint(char text[MACHINE_FINGERPRINT])
+{
+	struct err err = { "" };
+
+	if (machine_fingerprint(root, "boot", text, &err))
+		fail_msg("%s", err.text);
+}
+
+static void fingerprint_changes_with_the_machine(void **state)
+{
+	char first[MACHINE_FINGERPRINT], second[MACHINE_FINGERPRINT];
+	struct err err;
+
+	(void)state;
+	fingerprint(first);
+	fingerprint(second);
+	assert_string_equal(first, second);
+	put("sys/class/infiniband/mlx5_0/ports/1", "state", "1: DOWN");
+	fingerprint(second);
+	assert_string_not_equal(first, second);
+	put("sys/class/infiniband/mlx5_0/ports/1", "state", "4: ACTIVE");
+	put("sys/class/infiniband/mlx5_0/ports/1/counters", "port_xmit_data", "1");
+	fingerprint(second);
+	assert_string_equal(first, second);
+	put("sys/class/infiniband/mlx5_0/ports/1", "lid", "0x13");
+	fingerprint(second);
+	assert_string_not_equal(first, second);
+	put("sys/class/infiniband/mlx5_0/ports/1", "lid", "0x12");
+	put("proc/driver/nvidia/gpus/0000:99:00.0", "information", "");
+	fingerprint(second);
+	assert_string_not_equal(first, second);
+	assert_int_equal(machine_fingerprint(root, "another boot", first, &err), 0);
+	assert_string_not_equal(first, second);
+	assert_int_equal(machine_fingerprint("/nonexistent", "boot", first, &err), -ENOENT);
+}
+
+static void sfabricd_gets_it_in_one_call(void **state)
+{
+	struct err err = { "" };
+	char boot_id[37], print[MACHINE_FINGERPRINT];
+	struct conf conf = { .root = root, .gres_order = (char *)"pci" };
+	struct map *map = machine_map(&conf, "n7", &err);
+
+	(void)state;
+	if (!map)
+		fail_msg("%s", err.text);
+	assert_int_equal(io_boot_id(boot_id, &err), 0);
+	assert_int_equal(machine_fingerprint(root, boot_id, print, &err), 0);
+	assert_string_equal(map->host, "n7");
+	assert_string_equal(map->boot_id, boot_id); /* the running kernel's, for the env file */
+	assert_string_equal(map->fingerprint, print);
+	assert_int_equal(map->gpus[0].gres, 0);
+	map_free(map);
+	conf.root = (char *)"/nonexistent";
+	assert_null(machine_map(&conf, "n7", &err));
+}
+
+/* ---- hwloc XML ---- */
+
+static struct machine *read_xml(const char *name, struct err *err)
+{
+	char *path = io_format("%s/machine/%s", TEST_DATA, name);
+	struct machine *m = machine_read_xml(path, err);
+
+	free(path);
+	return m;
+}
+
+static void xml_is_read(void **state)
+{
+	struct err err = { "" };
+	struct machine *m = read_xml("two-sockets.xml", &err);
+	struct map *map;
+
+	(void)state;
+	if (!m)
+		fail_msg("%s", err.text);
+	assert_string_equal(m->host, "n1");
+	assert_int_equal(m->gpu_count, 3);
+	assert_int_equal(m->gpus[0].index, 1); /* nvml's number, not the PCI order */
+	assert_string_equal(m->gpus[0].uuid, "GPU-1");
+	assert_int_equal(m->gpus[1].place.numa, 1);
+	assert_int_equal(m->port_count, 4);
+	assert_int_equal(m->ports[0].lid, 0x12);
+	assert_int_equal(m->ports[0].guid, UINT64_C(0xb83fd20300100001));
+	assert_int_equal(m->ports[1].state, LINK_DOWN);
+	map = map_of(m);
+	assert_int_equal(map->gpus[0].near_count, 1);
+	assert_int_equal(map->gpus[0].near[0].port, 0);
+	assert_int_equal(map->gpus[0].near[0].class, MAP_PIX);
+	assert_non_null(map->ports[1].ignored);
+	assert_int_equal(map->gpus[1].near[0].port, 3);
+	assert_int_equal(map->gpus[1].near[0].class, MAP_NODE);
+	assert_int_equal(map->gpus[2].near[0].port, 3);
+	assert_non_null(map->ports[2].ignored); /* active without a LID: RoCE */
+	map_free(map);
+}
+
+static void partitions_share_an_address(void **state)
+{
+	struct err err = { "" };
+	struct machine *m = read_xml("partitions.xml", &err);
+	struct map *map;
+
+	(void)state;
+	if (!m)
+		fail_msg("%s", err.text);
+	assert_int_equal(m->gpu_count, 3);
+	assert_int_equal(m->gpus[2].index, 2);
+	assert_string_equal(m->ports[0].device, "hsi0");
+	map = map_of(m);
+	assert_int_equal(map->gpus[2].near_count, 1);
+	assert_int_equal(map->gpus[2].near[0].tie, 3);
+	assert_string_equal(map->ports[0].layer, MAP_SLINGSHOT);
+	map_free(map);
+}
+
+static void xml_that_says_too_little(void **state)
+{
+	struct err err = { "" };
+	struct machine *m = read_xml("no-io.xml", &err);
+
+	(void)state;
+	assert_non_null(m);
+	assert_non_null(strstr(m->remark, "no I/O devices"));
+	machine_free(m);
+}
+
+static void xml_that_can_not_be_read(void **state)
+{
+	struct err err = { "" };
+
+	(void)state;
+	assert_null(read_xml("version3.xml", &err));
+	assert_non_null(strstr(err.text, "version 3.0"));
+	assert_null(read_xml("../contract/env", &err));
+	assert_non_null(strstr(err.text, "no hwloc XML"));
+	assert_null(read_xml("absent.xml", &err));
+	assert_int_equal(errno, ENOENT);
+}
+
+/* A file that was cut says so, wherever the cut is. */
+static void xml_cut_anywhere(void **state)
+{
+	size_t len;
+	char *text = test_data("machine/two-sockets.xml", &len),
+	     *path = io_format("%s/cut.xml", root);
+
+	(void)state;
+	for (size_t i = 0; i < len - 1; i += 37) {
+		struct err err = { "" };
+		put_bytes("cut.xml", text, i);
+		assert_null(machine_read_xml(path, &err));
+		assert_non_null(strstr(err.text, i < 100 ? "no hwloc XML" : "it was cut"));
+	}
+	free(path);
+	free(text);
+}
+
+/* ---- recorded machines, where they are at hand ---- */
+
+static const struct {
+	const char *file;
+	const char *near; /* for each GPU in PCI order, ports joined by "+", "-" for none */
+} corpus[] = {
+	{ "mpibind/coral-lassen-hwloc1.xml", "mlx5_0 mlx5_1 mlx5_2 mlx5_3" },
+	{ "mpibind/coral-butte-hwloc1.xml", "mlx5_0 mlx5_1 mlx5_2 mlx5_3" },
+	{ "mpibind/coral-rzansel-hwloc1.xml", "mlx5_0 mlx5_1 mlx5_2 mlx5_3" },
+	{ "flux-core/sierra.xml", "mlx5_0 mlx5_1 mlx5_2 mlx5_3" },
+	{ "mpibind/coral-ea-hwloc1.xml", "mlx5_0 mlx5_0 mlx5_1 mlx5_1" },
+	{ "mpibind/cts1-pascal.xml", "mlx5_0 mlx5_0" },
+	{ "mpibind/eas-tioga.xml", "hsi0 hsi0 hsi1 hsi1 hsi2 hsi2 hsi3 hsi3" },
+	{ "flux-core/tuo.SPX.xml", "hsi0 hsi1 hsi2 hsi3" },
+	{ "flux-core/tuo.TPX.xml", "hsi0 hsi0 hsi0 hsi1 hsi1 hsi1 hsi2 hsi2 hsi2 hsi3 hsi3 hsi3" },
+	{ "mpibind/epyc-corona.xml", "mlx5_0 mlx5_0 mlx5_0 mlx5_0" },
+	{ "mpibind/g4dnmetal.xml",
+	  "rdmap197s0 rdmap197s0 rdmap197s0 rdmap197s0 rdmap197s0 rdmap197s0 "
+	  "rdmap197s0 rdmap197s0" },
+	{ "hwloc-v2/24em64t-2n6c2t-pci.xml", "mlx4_0 mlx4_0 mlx4_0" },
+	{ "hwloc-v2/32em64t-2n8c2t-pci-wholeio.xml", "mlx5_0 mlx5_0 mlx5_0 mlx5_0" },
+	{ "hwloc-v2/power8gpudistances.xml", "- - - -" },
+	{ "hwloc-v2/8em64t-2p2ca2co-nonodesets.v1.xml", "" },
+	{ "mpibind/cts1-quartz-smt1.xml", "" },
+};
+
+static char *near_text(const struct map *map)
+{
+	char *text = NULL;
+	size_t len;
+	FILE *out = open_memstream(&text, &len);
+
+	for (size_t i = 0; i < map->gpu_count; i++) {
+		const struct map_gpu *g = &map->gpus[i];
+		fprintf(out, "%s%s", i ? " " : "", g->near_count ? "" : "-");
+		for (size_t k = 0; k < g->near_count; k++)
+			fprintf(out, "%s%s", k ? "+" : "", map->ports[g->near[k].port].device);
+	}
+	fclose(out);
+	return text;
+}
+
+static void recorded_machines(void **state)
+{
+	const char *folder = getenv("FABRIC_CORPUS");
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(corpus) / sizeof(corpus[0]); i++) {
+		char *path = io_format("%s/%s", folder, corpus[i].file), *text;
+		struct err err = { "" };
+		struct machine *m = machine_read_xml(path, &err);
+		struct map *map;
+		if (!m)
+			fail_msg("%s", err.text);
+		map = map_of(m);
+		text = near_text(map);
+		if (strcmp(text, corpus[i].near) != 0)
+			fail_msg("%s: \"%s\" is right, \"%s\" came", path, corpus[i].near, text);
+		free(text);
+		free(path);
+		map_free(map);
+	}
+}
+
+#define TREE(function) cmocka_unit_test_setup_teardown(function, make_tree, remove_tree)
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		TREE(tree_is_read),
+		TREE(tree_gives_the_right_map),
+		TREE(numa_node_minus_one_is_unknown),
+		TREE(without_the_driver_a_gpu_is_still_one),
+		TREE(what_the_driver_lists_is_a_gpu),
+		TREE(amd_gpus_are_found_by_class),
+		TREE(virtual_functions_are_seen),
+		TREE(rates_are_after_encoding),
+		TREE(broken_files_are_unknown),
+		TREE(a_folder_that_is_no_machine),
+		TREE(our_settings_for_hwloc_are_put_back),
+		cmocka_unit_test(addresses),
+		TREE(fingerprint_changes_with_the_machine),
+		TREE(sfabricd_gets_it_in_one_call),
+		cmocka_unit_test(xml_is_read),
+		cmocka_unit_test(partitions_share_an_address),
+		cmocka_unit_test(xml_that_says_too_little),
+		cmocka_unit_test(xml_that_can_not_be_read),
+		TREE(xml_cut_anywhere),
+	};
+	const struct CMUnitTest recorded[] = {
+		cmocka_unit_test(recorded_machines),
+	};
+	int failed = cmocka_run_group_tests(tests, NULL, NULL);
+
+	if (getenv("FABRIC_CORPUS"))
+		failed += cmocka_run_group_tests(recorded, NULL, NULL);
+	return failed;
+}
