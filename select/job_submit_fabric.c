@@ -1,0 +1,271 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * job_submit_fabric.c - job_submit/fabric: the class of a job becomes what stock Slurm can do.
+ *
+ * slurmctld calls job_submit() for each job before it takes it in, with its locks held: everything
+ * here is quick, local and bounded, and no RPC is made (it would wait for the very locks). A class
+ * that does not exist is refused with the list of those that do; everything else that goes wrong
+ * costs the job its placement and nothing more. Placement is decided in classes.c; here is the
+ * edge: fabric.conf and fabric.json are read again when they change, and a broken one leaves the
+ * last good one in use. Only Slurm's public headers are used.
+ */
+#include <pthread.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include <slurm/slurm.h>
+#include <slurm/slurm_errno.h>
+
+#include "classes.h"
+#include "conf.h"
+#include "fabric.h"
+
+/* In libslurmfull of the slurmctld that loads us, in no public header. */
+extern char *slurm_xstrdup(const char *text);
+extern void slurm_xfree(void **item);
+extern void slurm_info(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+extern void slurm_error(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
+extern slurm_conf_t slurm_conf __attribute__((weak)); /* read under slurmctld's own lock */
+
+#define EXPORT __attribute__((visibility("default")))
+
+EXPORT extern const char plugin_name[];
+EXPORT extern const char plugin_type[];
+EXPORT extern const uint32_t plugin_version;
+EXPORT int init(void);
+EXPORT int fini(void);
+EXPORT int job_submit(job_desc_msg_t *job, uint32_t uid, char **err_msg);
+EXPORT int job_modify(job_desc_msg_t *job, void *job_record, uint32_t uid, char **err_msg);
+
+const char plugin_name[] = "slurm-fabric placement classes";
+const char plugin_type[] = "job_submit/fabric";
+const uint32_t plugin_version = SLURM_VERSION_NUMBER;
+
+/* As the environment of slurmctld says, like SLURM_CONF, or where it was installed. */
+#define CONF_VARIABLE "SLURM_FABRIC_CONF"
+
+/* A file and what it looked like when it was last read. */
+struct source {
+	bool known;
+	struct stat st;
+};
+
+static struct {
+	pthread_mutex_t lock; /* releases differ in whether slurmctld calls us from one thread */
+	struct source conf_file, fabric_file;
+	struct conf *conf;
+	struct class_unit *units; /* NULL: no placement */
+	size_t unit_count;
+} self = { .lock = PTHREAD_MUTEX_INITIALIZER };
+
+/* Whether path is another file, or has other content, than at the last call. */
+static bool changed(struct source *source, const char *path)
+{
+	struct stat st;
+
+	if (stat(path, &st) < 0)
+		memset(&st, 0, sizeof(st));
+	if (source->known && st.st_ino == source->st.st_ino && st.st_dev == source->st.st_dev &&
+	    st.st_size == source->st.st_size && st.st_mtim.tv_sec == source->st.st_mtim.tv_sec &&
+	    st.st_mtim.tv_nsec == source->st.st_mtim.tv_nsec)
+		return false;
+	source->known = true;
+	source->st = st;
+	return true;
+}
+
+static void read_conf(void)
+{
+	const char *path = getenv(CONF_VARIABLE);
+	struct conf *conf;
+	struct err err;
+
+	if (!path)
+		path = conf_default_path();
+	if (!changed(&self.conf_file, path))
+		return;
+	conf = conf_load(path, true, &err);
+	if (!conf) {
+		slurm_error("job_submit/fabric: %s%s", err.text,
+			    self.conf ? ": what was read before stays in use" : "");
+		return;
+	}
+	conf_free(self.conf);
+	self.conf = conf;
+	self.fabric_file.known = false; /* it may be elsewhere */
+}
+
+static void read_fabric(void)
+{
+	struct fabric *fabric;
+	struct class_unit *units;
+	struct err err;
+	size_t count;
+
+	if (!self.conf || !changed(&self.fabric_file, self.conf->fabric_json))
+		return;
+	fabric = fabric_load(self.conf->fabric_json, &err);
+	if (!fabric) {
+		slurm_info("job_submit/fabric: %s: %s", err.text,
+			   self.units ? "what was read before stays in use"
+				      : "jobs are accepted without placement");
+		return;
+	}
+	units = class_units(fabric, &count);
+	fabric_free(fabric);
+	free(self.units);
+	self.units = units;
+	self.unit_count = units ? count : 0;
+	slurm_info("job_submit/fabric: %s: %zu units", self.conf->fabric_json, self.unit_count);
+}
+
+static void tell(char **err_msg, const char *text)
+{
+	if (!text[0] || !err_msg)
+		return;
+	slurm_xfree((void **)err_msg);
+	*err_msg = slurm_xstrdup(text);
+}
+
+/* "any, compact, big" into text. */
+static void list_classes(char *text, size_t size)
+{
+	size_t used = 0;
+
+	text[0] = '\0';
+	for (size_t i = 0; i < self.conf->class_count && used < size; i++)
+		used += (size_t)snprintf(text + used, size - used, "%s%s", i ? ", " : "",
+					 self.conf->classes[i].name);
+}
+
+/*
+ * The class that a job asks for, checked. *class is NULL when there is nothing to do: no --fabric,
+ * or off. Returns SLURM_SUCCESS or what slurmctld tells the user.
+ */
+static int read_wish(const job_desc_msg_t *job, struct class_wish *wish,
+		     const struct conf_class **class, char **err_msg)
+{
+	const char *value =
+		class_find((const char *const *)job->spank_job_env, job->spank_job_env_size);
+	char text[512], names[384];
+	struct err err;
+
+	*class = NULL;
+	if (!value)
+		return SLURM_SUCCESS;
+	if (class_parse(value, wish, &err) < 0) {
+		tell(err_msg, err.text);
+		return ESLURM_NOT_SUPPORTED;
+	}
+	if (!self.conf || !strcmp(wish->name, CLASS_OFF))
+		return SLURM_SUCCESS;
+	*class = conf_find_class(self.conf, wish->name);
+	if (*class)
+		return SLURM_SUCCESS;
+	list_classes(names, sizeof(names));
+	snprintf(text, sizeof(text),
+		 "--fabric=%s: there is no such class here; there are %s, and " CLASS_OFF,
+		 wish->name, names);
+	tell(err_msg, text);
+	return ESLURM_NOT_SUPPORTED;
+}
+
+static bool given(const char *text)
+{
+	return text && text[0];
+}
+
+/* The user's own flag that says where the job goes, or NULL. */
+static const char *own_flag(const job_desc_msg_t *job)
+{
+	if (job->req_switch != NO_VAL && job->req_switch != 0)
+		return "--switches";
+	if (given(job->req_nodes))
+		return "--nodelist";
+	if (given(job->features))
+		return "--constraint";
+	if (job->bitflags & SPREAD_JOB)
+		return "--spread-job";
+	return NULL;
+}
+
+static void place(job_desc_msg_t *job, const struct class_wish *wish,
+		  const struct conf_class *class, char **err_msg)
+{
+	struct class_job facts = { .own = own_flag(job) };
+	struct class_plan plan;
+
+	if (job->min_nodes != NO_VAL && job->min_nodes == job->max_nodes)
+		facts.nodes = job->min_nodes;
+	class_decide(wish, class->wait_ns, self.units, self.unit_count, &facts,
+		     class_max_wait(&slurm_conf ? slurm_conf.sched_params : NULL), &plan);
+	if (plan.place) {
+		job->req_switch = plan.switches;
+		job->wait4switch = plan.wait_s;
+	}
+	tell(err_msg, plan.note);
+}
+
+static int submit(job_desc_msg_t *job, char **err_msg, bool may_place)
+{
+	const struct conf_class *class;
+	struct class_wish wish;
+	int rc;
+
+	if (access(conf_off_path(), F_OK) == 0)
+		return SLURM_SUCCESS;
+	read_conf();
+	read_fabric();
+	rc = read_wish(job, &wish, &class, err_msg);
+	if (rc == SLURM_SUCCESS && class && may_place && strcmp(class->name, "any"))
+		place(job, &wish, class, err_msg);
+	return rc;
+}
+
+/* Reads both files once, so that the first job does not wait for it. */
+int init(void)
+{
+	pthread_mutex_lock(&self.lock);
+	read_conf();
+	read_fabric();
+	pthread_mutex_unlock(&self.lock);
+	return SLURM_SUCCESS;
+}
+
+int fini(void)
+{
+	conf_free(self.conf);
+	free(self.units);
+	self.conf = NULL;
+	self.units = NULL;
+	self.unit_count = 0;
+	self.conf_file.known = self.fabric_file.known = false;
+	return SLURM_SUCCESS;
+}
+
+int job_submit(job_desc_msg_t *job, uint32_t uid, char **err_msg)
+{
+	int rc;
+
+	(void)uid;
+	pthread_mutex_lock(&self.lock);
+	rc = submit(job, err_msg, true);
+	pthread_mutex_unlock(&self.lock);
+	return rc;
+}
+
+/* A class that comes with a modification is checked; nodes are asked for at submission only. */
+int job_modify(job_desc_msg_t *job, void *job_record, uint32_t uid, char **err_msg)
+{
+	int rc;
+
+	(void)job_record;
+	(void)uid;
+	pthread_mutex_lock(&self.lock);
+	rc = submit(job, err_msg, false);
+	pthread_mutex_unlock(&self.lock);
+	return rc;
+}

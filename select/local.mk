@@ -1,0 +1,15 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# slurmctld's plugin. Slurm's own symbols are those of slurmctld: no libslurm here.
+if BUILD_SUBMIT
+plugin_LTLIBRARIES += select/job_submit_fabric.la
+endif
+
+select_job_submit_fabric_la_SOURCES = select/job_submit_fabric.c select/classes.c select/classes.h
+select_job_submit_fabric_la_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS)
+select_job_submit_fabric_la_LIBADD = include/libcore.la
+select_job_submit_fabric_la_LDFLAGS = $(PLUGIN_LDFLAGS) \
+	-Wl,--version-script=$(top_srcdir)/select/job_submit_fabric.map
+select_job_submit_fabric_la_DEPENDENCIES = include/libcore.la select/job_submit_fabric.map
+
+EXTRA_DIST += select/job_submit_fabric.map
