@@ -1,0 +1,353 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * api.c - see api.h.
+ *
+ * The order of checks is the same everywhere: the credential (cluster, method, path), the sender,
+ * the text, and only then the store. A message that can never be right gets a 4xx, so that its
+ * sender stops repeating it; what may be better later (munged, the disk) gets a 5xx.
+ */
+#include "api.h"
+
+#include <errno.h>
+#include <stdlib.h>
+#include <string.h>
+#include <unistd.h>
+
+#include "io.h"
+#include "json.h"
+#include "map.h"
+#include "record.h"
+#include "service.h"
+#include "text.h"
+#include "wire.h"
+
+#define NODE_NAME_MAX 255
+#define MAX_NODES 1000000
+
+static void reply_json(struct http_reply *reply, int status, json_object *object)
+{
+	reply->status = status;
+	reply->body = json_line(object);
+	json_object_put(object);
+}
+
+static void reply_error(struct http_reply *reply, int status, const char *why)
+{
+	json_object *object = json_object_new_object();
+
+	json_put_string(object, "error", why);
+	reply_json(reply, status, object);
+}
+
+/* What a negative errno of ours is in HTTP. */
+static int status_of(int rc)
+{
+	switch (-rc) {
+	case EPROTO:
+	case EINVAL:
+	case E2BIG:
+	case EMSGSIZE:
+		return 400;
+	case EACCES:
+		return 401;
+	case EPERM:
+		return 403;
+	case ENOENT:
+		return 404;
+	case EAGAIN:
+	case ENOMEM:
+	case ENOSPC:
+	case EIO:
+		return 503;
+	default:
+		return 500;
+	}
+}
+
+/* wire_open() with "expired" or "rewound" in the sentence for -ESTALE, which a client looks for. */
+static int open_credential(const struct service *s, const char *credential, const char *method,
+			   const char *path, uid_t *uid, char **json, struct err *err)
+{
+	int rc = wire_open(s->conf, credential, method, path, uid, json, err);
+
+	return rc == -ESTALE ? -EACCES : rc;
+}
+
+/* ---- POST ---- */
+
+static bool valid_node(const char *node)
+{
+	return node && name_valid(node, NODE_NAME_MAX);
+}
+
+static int read_begin(json_object *object, struct store_begin *b, struct err *err)
+{
+	struct json_reader r = { .source = "begin", .err = err };
+	const char *step = json_read_string(&r, object, "step");
+
+	memset(b, 0, sizeof(*b));
+	b->job = (uint32_t)json_read_int(&r, object, "job", 1, UINT32_MAX);
+	if (step && !step_parse(step, &b->step))
+		json_fail(&r, "key \"step\" is no step id");
+	b->uid = (uint32_t)json_read_int(&r, object, "uid", 0, UINT32_MAX);
+	b->node_index = (uint32_t)json_read_int(&r, object, "node_index", 0, MAX_NODES);
+	b->node_count = (uint32_t)json_read_int(&r, object, "node_count", 1, MAX_NODES);
+	b->began_ns = json_read_int(&r, object, "began_ns", 0, INT64_MAX / 2);
+	b->node = json_read_strdup(&r, object, "node");
+	if (json_has(object, "class"))
+		b->class = json_read_strdup(&r, object, "class");
+	if (b->node && !valid_node(b->node))
+		json_fail(&r, "key \"node\" is no host name");
+	if (b->class && strlen(b->class) > 64)
+		json_fail(&r, "key \"class\" is too long");
+	if (r.rc < 0)
+		store_begin_clear(b);
+	return r.rc;
+}
+
+static int take_begin(struct service *s, json_object *object, const char *json, int64_t now_ns,
+		      struct err *err)
+{
+	struct store_begin b;
+	int rc = read_begin(object, &b, err);
+
+	(void)json;
+	if (rc < 0)
+		return rc;
+	rc = store_put_begin(s->store, &b, now_ns, err);
+	store_begin_clear(&b);
+	return rc;
+}
+
+static int take_map(struct service *s, json_object *object, const char *json, int64_t now_ns,
+		    struct err *err)
+{
+	struct map *m = map_from_json(object, "map", err);
+	int rc;
+
+	(void)json;
+	if (!m)
+		return -EPROTO;
+	if (valid_node(m->host)) {
+		char *text = map_text(m);
+
+		rc = text ? store_put_map(s->store, m->host, text, now_ns, err) : -ENOMEM;
+		free(text);
+	} else {
+		rc = err_set(err, EPROTO, "map: key \"host\" is no host name");
+	}
+	map_free(m);
+	return rc;
+}
+
+static int take_record(struct service *s, json_object *object, const char *json, int64_t now_ns,
+		       struct err *err)
+{
+	struct record *r = record_from_json(object, "record", err);
+	int rc;
+
+	if (!r)
+		return -EPROTO;
+	if (strlen(json) > RECORD_MAX_BYTES)
+		rc = err_set(err, EPROTO, "record: %zu bytes, %d are allowed", strlen(json),
+			     RECORD_MAX_BYTES);
+	else if (!valid_node(r->node))
+		rc = err_set(err, EPROTO, "record: key \"node\" is no host name");
+	else
+		rc = store_put_record(s->store, r, json, now_ns, err);
+	record_free(r);
+	return rc;
+}
+
+static const struct {
+	const char *path;
+	int (*take)(struct service *s, json_object *object, const char *json, int64_t now_ns,
+		    struct err *err);
+} posts[] = {
+	{ "/v1/begin", take_begin },
+	{ "/v1/map", take_map },
+	{ "/v1/record", take_record },
+};
+
+static void reply_times(struct http_reply *reply, int64_t received_ns)
+{
+	json_object *object = json_object_new_object();
+
+	json_put_int(object, "received_ns", received_ns);
+	json_put_int(object, "sent_ns", io_now_ns());
+	reply_json(reply, 200, object);
+}
+
+static int take_post(struct service *s, size_t which, const struct http_request *q, int64_t now_ns,
+		     struct err *err)
+{
+	json_object *object;
+	char *json = NULL;
+	uid_t uid = 0;
+	int rc = open_credential(s, q->body, "POST", q->path, &uid, &json, err);
+
+	if (rc == 0 && uid != 0)
+		rc = err_set(err, EPERM, "only root of a node may tell, not uid %u",
+			     (unsigned int)uid);
+	if (rc == 0) {
+		object = json_parse(json, strlen(json), q->path + 4, err);
+		rc = object ? posts[which].take(s, object, json, now_ns, err) : -EPROTO;
+		json_object_put(object);
+	}
+	free(json);
+	return rc;
+}
+
+static void handle_post(struct service *s, const struct http_request *q, struct http_reply *reply)
+{
+	int64_t now_ns = io_now_ns();
+	struct err err = { "" };
+	size_t which = 0;
+	int rc;
+
+	while (which < sizeof(posts) / sizeof(posts[0]) && strcmp(posts[which].path, q->path) != 0)
+		which++;
+	if (which == sizeof(posts) / sizeof(posts[0])) {
+		reply_error(reply, 404, "no such path");
+		return;
+	}
+	if (service_off()) {
+		reply_error(reply, 503, "switched off");
+		return;
+	}
+	rc = take_post(s, which, q, now_ns, &err);
+	if (rc < 0) {
+		reply_error(reply, status_of(rc), err.text);
+		return;
+	}
+	reply_times(reply, now_ns);
+	if (which != 1) /* a map changes no job by itself */
+		service_ring(s, false);
+}
+
+/* ---- GET ---- */
+
+/* "17", or "17_3" for a task of an array. */
+static int find_job(struct service *s, const char *name, int64_t *key, struct err *err)
+{
+	const char *mark = strchr(name, '_');
+	char head[16] = "";
+	uint64_t job, task;
+
+	if (!mark && u64_parse(name, UINT32_MAX, &job))
+		return store_find_job(s->store, (uint32_t)job, key, err);
+	if (mark && (size_t)(mark - name) < sizeof(head))
+		memcpy(head, name, (size_t)(mark - name));
+	if (mark && u64_parse(head, UINT32_MAX, &job) && u64_parse(mark + 1, UINT32_MAX, &task))
+		return store_find_task(s->store, (uint32_t)job, (uint32_t)task, key, err);
+	return err_set(err, ENOENT, "no such job is known: a number is needed, or ARRAY_TASK");
+}
+
+static bool may_read(const struct store_job *job, const struct job_facts *facts, uid_t uid)
+{
+	return uid == 0 || uid == geteuid() || uid == (facts ? facts->uid : job->uid);
+}
+
+static int job_text(struct service *s, const char *name, uid_t uid, char **text, struct err *err)
+{
+	struct service_story ss;
+	struct store_job job;
+	json_object *object = NULL;
+	int64_t key;
+	int rc = find_job(s, name, &key, err);
+
+	if (rc == 0)
+		rc = store_get_job(s->store, key, &job, err);
+	if (rc < 0)
+		return rc;
+	rc = service_story_load(s, &job, &ss, err);
+	if (rc == 0) {
+		if (may_read(&job, ss.facts, uid)) {
+			object = story_json(&ss.story, STORY_MAX_BYTES);
+			*text = object ? json_line(object) : NULL;
+			rc = *text ? 0 : err_set(err, ENOMEM, "out of memory");
+		} else {
+			rc = err_set(err, EPERM, "job %u is not yours", job.job);
+		}
+		json_object_put(object);
+		service_story_clear(&ss);
+	}
+	store_job_clear(&job);
+	return rc;
+}
+
+static int node_text(struct service *s, const char *name, uid_t uid, char **text, struct err *err)
+{
+	struct map *m;
+	int rc;
+
+	(void)uid; /* everybody */
+	if (!valid_node(name))
+		return err_set(err, ENOENT, "no such node is known");
+	rc = service_map(s, name, 0, &m, err);
+	if (rc < 0)
+		return rc;
+	*text = map_text(m);
+	map_free(m);
+	return *text ? 0 : err_set(err, ENOMEM, "out of memory");
+}
+
+static const struct {
+	const char *prefix;
+	int (*make)(struct service *s, const char *name, uid_t uid, char **text, struct err *err);
+} gets[] = {
+	{ "/v1/jobs/", job_text },
+	{ "/v1/maps/", node_text },
+};
+
+static int sealed_get(struct service *s, size_t which, const struct http_request *q, char **body,
+		      struct err *err)
+{
+	char *json = NULL, *text = NULL;
+	uid_t uid = 0;
+	int rc;
+
+	if (!q->auth)
+		return err_set(err, EACCES,
+			       "a credential is needed in the header " WIRE_AUTH_HEADER);
+	rc = open_credential(s, q->auth, "GET", q->path, &uid, &json, err);
+	free(json);
+	if (rc == 0)
+		rc = gets[which].make(s, q->path + strlen(gets[which].prefix), uid, &text, err);
+	if (rc == 0) {
+		*body = wire_seal(s->conf, "REPLY", q->path, text, uid, err);
+		rc = *body ? 0 : -EAGAIN;
+	}
+	free(text);
+	return rc;
+}
+
+static void handle_get(struct service *s, const struct http_request *q, struct http_reply *reply)
+{
+	struct err err = { "" };
+	size_t which = 0;
+	int rc;
+
+	while (which < sizeof(gets) / sizeof(gets[0]) &&
+	       strncmp(gets[which].prefix, q->path, strlen(gets[which].prefix)) != 0)
+		which++;
+	if (which == sizeof(gets) / sizeof(gets[0])) {
+		reply_error(reply, 404, "no such path");
+		return;
+	}
+	rc = sealed_get(s, which, q, &reply->body, &err);
+	if (rc < 0) {
+		reply_error(reply, status_of(rc), err.text);
+		return;
+	}
+	reply->status = 200;
+	reply->type = "text/plain";
+}
+
+void api_handle(void *service, const struct http_request *request, struct http_reply *reply)
+{
+	if (!strcmp(request->method, "POST"))
+		handle_post(service, request, reply);
+	else
+		handle_get(service, request, reply);
+}

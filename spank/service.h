@@ -1,0 +1,75 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * service.h - what the parts of sfabricctld share: settings, store, the fabric, the log, and the
+ * bell by which a message wakes the field writer.
+ */
+#ifndef FABRIC_SERVICE_H
+#define FABRIC_SERVICE_H
+
+#include <pthread.h>
+#include <stdatomic.h>
+#include <stdbool.h>
+#include <stdint.h>
+#include <sys/stat.h>
+#include <syslog.h>
+
+#include "conf.h"
+#include "err.h"
+#include "fabric.h"
+#include "store.h"
+#include "story.h"
+
+struct service {
+	struct conf *conf; /* conf->cluster is known */
+	struct store *store;
+	const char *helper; /* sfabric-slurm */
+	bool foreground;
+
+	pthread_rwlock_t fabric_lock;
+	struct fabric *fabric;	/* NULL: none, or a broken one */
+	pthread_mutex_t reload; /* who holds it reads the file; the two below are its */
+	struct stat fabric_seen;
+	bool fabric_known; /* fabric_seen holds, or the file was missing */
+
+	pthread_mutex_t bell_lock;
+	pthread_cond_t bell;
+	bool rung;
+	atomic_bool stop; /* also looked at without the lock */
+};
+
+int service_init(struct service *s, struct conf *conf, bool foreground, struct err *err);
+void service_clear(struct service *s);
+
+void service_log(const struct service *s, int priority, const char *fmt, ...)
+	__attribute__((format(printf, 3, 4)));
+
+/* The off switch is set. */
+bool service_off(void);
+
+/* Wakes the field writer; with stop for good. */
+void service_ring(struct service *s, bool stop);
+/* Waits until the bell rings or until_ns (CLOCK_MONOTONIC). False: stop. */
+bool service_wait(struct service *s, int64_t until_ns);
+
+/* Reads fabric.json again when it has changed; says so in the log. */
+void service_refresh_fabric(struct service *s);
+
+/* A node's map joined with the fabric as it was at at_ns (0: now). *map is the caller's. -ENOENT.
+ */
+int service_map(struct service *s, const char *node, int64_t at_ns, struct map **map,
+		struct err *err);
+
+/* Everything that story.h needs about one incarnation. The fabric stays locked until the clear. */
+struct service_story {
+	struct story story;
+	struct service *service;
+	struct job_facts *facts;
+	struct map **maps;
+	struct record **records;
+	struct store_begin *begins;
+};
+int service_story_load(struct service *s, const struct store_job *job, struct service_story *out,
+		       struct err *err);
+void service_story_clear(struct service_story *out);
+
+#endif
