@@ -3,8 +3,8 @@
  * record.c - see record.h.
  *
  * A record on the wire is one line of JSON. Totals and rates are objects by device and meaning, in
- * the order of the values, so that a record that was read and is written again gives the same bytes.
- * Rates are percentiles: three digits say all that they can say, and that keeps them short.
+ * the order of the values, so that a record that was read and is written again gives the same
+ * bytes. Rates are percentiles: three digits say all that they can say, and that keeps them short.
  * Input: sfabricd's summaries, or text from the spool or the network, which is checked key by key.
  */
 #include "record.h"
@@ -56,7 +56,8 @@ int record_make_id(char id[RECORD_ID], struct err *err)
 	unsigned char bytes[(RECORD_ID - 1) / 2];
 
 	if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-		return err_set(err, errno ? errno : EIO, "no random id: getrandom: %s", strerror(errno));
+		return err_set(err, errno ? errno : EIO, "no random id: getrandom: %s",
+			       strerror(errno));
 	for (size_t i = 0; i < sizeof(bytes); i++)
 		snprintf(id + 2 * i, 3, "%02x", bytes[i]);
 	return 0;
@@ -145,7 +146,8 @@ const struct record_value *record_find(const struct record *r, const char *devic
 	return there ? &r->values[at] : NULL;
 }
 
-/* --- writing ------------------------------------------------------------------------------------ */
+/* --- writing ------------------------------------------------------------------------------------
+ */
 
 /* What goes into the text: record_line() lowers it until the text fits. */
 struct selection {
@@ -321,8 +323,9 @@ static json_object *build(const struct record *r, const struct selection *sel)
 
 static struct selection everything(const struct record *r)
 {
-	return (struct selection){ .rates = true, .zeros = true, .values = r->value_count,
-				   .shared = r->shared_count };
+	return (struct selection){
+		.rates = true, .zeros = true, .values = r->value_count, .shared = r->shared_count
+	};
 }
 
 json_object *record_to_json(const struct record *r)
@@ -366,7 +369,8 @@ char *record_line(const struct record *r)
 	return NULL;
 }
 
-/* --- reading ------------------------------------------------------------------------------------ */
+/* --- reading ------------------------------------------------------------------------------------
+ */
 
 static void out_of_memory(struct json_reader *r)
 {
@@ -456,8 +460,8 @@ static void read_gpus(struct json_reader *r, json_object *object, struct record 
 
 static void read_shared(struct json_reader *r, json_object *object, struct record *record)
 {
-	json_object *array = json_has(object, "shared_with") ? json_read_array(r, object, "shared_with")
-							      : NULL;
+	json_object *array =
+		json_has(object, "shared_with") ? json_read_array(r, object, "shared_with") : NULL;
 	size_t count = array ? json_object_array_length(array) : 0;
 
 	if (count > RECORD_SHARED)
@@ -556,12 +560,14 @@ static void read_values(struct json_reader *r, json_object *object, struct recor
 
 	if (!by_device)
 		return;
-	json_object_object_foreach(by_device, device, of) {
+	json_object_object_foreach(by_device, device, of)
+	{
 		if (!json_object_is_type(of, json_type_object))
 			json_fail(r, "totals of \"%.80s\" must be of type object", device);
 		if (r->rc < 0)
 			return;
-		json_object_object_foreach(of, name, value) {
+		json_object_object_foreach(of, name, value)
+		{
 			(void)value;
 			read_total(r, of, device, name, record);
 		}
@@ -569,12 +575,14 @@ static void read_values(struct json_reader *r, json_object *object, struct recor
 	by_device = json_has(object, "rates") ? json_read_object(r, object, "rates") : NULL;
 	if (!by_device)
 		return;
-	json_object_object_foreach(by_device, rated, rates) {
+	json_object_object_foreach(by_device, rated, rates)
+	{
 		if (!json_object_is_type(rates, json_type_object))
 			json_fail(r, "rates of \"%.80s\" must be of type object", rated);
 		if (r->rc < 0)
 			return;
-		json_object_object_foreach(rates, which, array) {
+		json_object_object_foreach(rates, which, array)
+		{
 			(void)array;
 			read_rates(r, rates, rated, which, record);
 		}

@@ -1,0 +1,364 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sender.c - see sender.h.
+ *
+ * One item at a time: POST, then by the answer: 2xx forget it, 4xx put it aside (a credential that
+ * expired on the way is no fault of the record), anything else try again later. The spool gives a
+ * different item each time, so that one that the server can't take does not hold up the others.
+ */
+#include "sender.h"
+
+#include <errno.h>
+#include <json-c/json.h>
+#include <limits.h>
+#include <pthread.h>
+#include <signal.h>
+#include <stdlib.h>
+#include <string.h>
+#include <sys/random.h>
+#include <time.h>
+
+#include "io.h"
+#include "json.h"
+#include "text.h"
+#include "wire.h"
+
+#define SECOND INT64_C(1000000000)
+#define PAUSE_MIN_NS SECOND
+#define PAUSE_MAX_NS (60 * SECOND)
+#define POST_TIMEOUT_MS 5000
+#define EXCHANGE_NS (600 * SECOND) /* the clock is measured at least that often */
+#define DRIFT 10000		   /* a clock's rate is within 100 ppm (adjtimex allows 500) */
+
+struct sender {
+	const struct conf *conf;
+	struct spool *spool;
+	struct agent_log log;
+	pthread_t thread;
+	pthread_mutex_t lock;
+	pthread_cond_t wake;
+	bool stop, done, paused;
+	int64_t stop_ns;  /* when to give up at the end */
+	int64_t retry_ns; /* not before */
+	int64_t pause_ns;
+	bool told_server, told_disk; /* said once, until it works again */
+	char *map; /* the last one that arrived: sent again to measure the clock */
+	bool clock_known;
+	int64_t clock_at_ns, clock_offset_ns, clock_bound_ns;
+};
+
+bool clock_offset(int64_t sent_ns, int64_t their_received_ns, int64_t their_sent_ns,
+		  int64_t received_ns, int64_t *offset_ns, int64_t *bound_ns)
+{
+	int64_t on_way = (received_ns - sent_ns) - (their_sent_ns - their_received_ns);
+
+	if (their_sent_ns < their_received_ns || received_ns < sent_ns || on_way < 0)
+		return false;
+	/* As NTP does (RFC 5905, 8), with the sign of ours minus theirs. */
+	*offset_ns = ((sent_ns - their_received_ns) + (received_ns - their_sent_ns)) / 2;
+	*bound_ns = (on_way + 1) / 2;
+	return true;
+}
+
+bool sender_clock(struct sender *s, int64_t mono_ns, int64_t *offset_ns, int64_t *bound_ns)
+{
+	bool known;
+
+	pthread_mutex_lock(&s->lock);
+	known = s->clock_known;
+	*offset_ns = s->clock_offset_ns;
+	*bound_ns = s->clock_bound_ns +
+		    (mono_ns > s->clock_at_ns ? (mono_ns - s->clock_at_ns) / DRIFT : 0);
+	pthread_mutex_unlock(&s->lock);
+	return known;
+}
+
+/* A new measurement replaces one whose bound has grown beyond the new one's. With the lock held. */
+static void take_clock(struct sender *s, int64_t offset, int64_t bound)
+{
+	int64_t now = io_mono_ns();
+
+	if (s->clock_known && bound > s->clock_bound_ns + (now - s->clock_at_ns) / DRIFT)
+		return;
+	s->clock_known = true;
+	s->clock_at_ns = now;
+	s->clock_offset_ns = offset;
+	s->clock_bound_ns = bound;
+}
+
+static void measure_clock(struct sender *s, const struct wire_reply *reply)
+{
+	struct json_reader r = { .source = "reply" };
+	int64_t theirs_in, theirs_out, offset, bound;
+	json_object *object;
+
+	if (!reply->json || !(object = json_parse(reply->json, reply->length, "reply", NULL)))
+		return;
+	theirs_in = json_read_int(&r, object, "received_ns", 0, INT64_MAX);
+	theirs_out = json_read_int(&r, object, "sent_ns", 0, INT64_MAX);
+	json_object_put(object);
+	if (r.rc < 0 || !clock_offset(reply->sent_ns, theirs_in, theirs_out, reply->received_ns,
+				      &offset, &bound))
+		return;
+	pthread_mutex_lock(&s->lock);
+	take_clock(s, offset, bound);
+	pthread_mutex_unlock(&s->lock);
+}
+
+/* What the server said of a refusal, for a line in the log and for 401. */
+static char *error_of(const struct wire_reply *reply)
+{
+	json_object *object =
+		reply->json ? json_parse(reply->json, reply->length, "reply", NULL) : NULL;
+	json_object *error;
+	char *text = NULL;
+
+	if (json_object_is_type(object, json_type_object) &&
+	    json_object_object_get_ex(object, "error", &error) &&
+	    json_object_is_type(error, json_type_string)) {
+		const char *said = json_object_get_string(error);
+		char clean[256];
+
+		text = strdup(text_printable(said, clean, sizeof(clean)));
+	}
+	json_object_put(object);
+	return text;
+}
+
+/* 4xx says that sending it again is useless, but for an aged credential and a server that is busy.
+ */
+static bool refused_for_good(int status, const char *error)
+{
+	if (status < 400 || status >= 500 || status == 408 || status == 429)
+		return false;
+	return status != 401 || !error || (!strstr(error, "expired") && !strstr(error, "rewound"));
+}
+
+static void arrived(struct sender *s, const struct spool_item *item)
+{
+	spool_done(s->spool, item);
+	if (item->kind == SPOOL_MAP) {
+		char *copy = strdup(item->json);
+
+		free(s->map);
+		s->map = copy;
+	}
+	if (s->told_server)
+		agent_say(&s->log, LOG_NOTICE, "sfabricctld answers again");
+	s->told_server = false;
+}
+
+/* Sends one item. True when the next may follow at once. */
+static bool send_item(struct sender *s, const struct spool_item *item, int timeout_ms)
+{
+	struct wire_reply reply = { 0 };
+	struct err err = { "" };
+	int rc =
+		wire_post(s->conf, spool_path_of(item->kind), item->json, timeout_ms, &reply, &err);
+	char *error = rc < 0 ? NULL : error_of(&reply);
+	bool good = rc == 0 && reply.status >= 200 && reply.status < 300;
+	bool bad = rc == 0 && refused_for_good(reply.status, error);
+
+	if (rc == 0)
+		measure_clock(s, &reply);
+	if (good) {
+		arrived(s, item);
+	} else if (bad) {
+		agent_say(&s->log, LOG_WARNING, "%s: refused with %d (%s); moved to bad/",
+			  item->name, reply.status, error ? error : "no reason given");
+		if (spool_refuse(s->spool, item, &err) < 0)
+			agent_say(&s->log, LOG_WARNING, "%s", err.text);
+	} else if (!s->told_server) {
+		s->told_server = true;
+		if (rc < 0)
+			agent_say(&s->log, LOG_WARNING,
+				  "sfabricctld can't be reached: %s; records wait in the spool",
+				  err.text);
+		else
+			agent_say(&s->log, LOG_WARNING,
+				  "sfabricctld answers with %d (%s); records wait in the spool",
+				  reply.status, error ? error : "no reason given");
+	}
+	free(error);
+	wire_reply_clear(&reply);
+	return good || bad;
+}
+
+/* The next pause: twice the last one, and half to one and a half of that. */
+static void back_off(struct sender *s)
+{
+	uint16_t bits = 0;
+	int64_t pause = s->pause_ns;
+
+	if (getrandom(&bits, sizeof(bits), GRND_NONBLOCK) < 0)
+		bits = UINT16_MAX / 2;
+	s->pause_ns = pause * 2 < PAUSE_MAX_NS ? pause * 2 : PAUSE_MAX_NS;
+	if (s->stop)
+		pause = PAUSE_MIN_NS / 2;
+	s->retry_ns = io_mono_ns() + pause / 2 + (int64_t)((double)pause * bits / UINT16_MAX);
+}
+
+/* The old map once more, when nothing else told us of the clock. With the lock held. */
+static void refresh_clock(struct sender *s)
+{
+	int64_t now = io_mono_ns();
+
+	if (!s->map || now - s->clock_at_ns < EXCHANGE_NS || s->stop)
+		return;
+	s->clock_at_ns = now; /* not again before the next turn, whatever becomes of it */
+	s->clock_bound_ns += EXCHANGE_NS / DRIFT;
+	spool_put(s->spool, SPOOL_MAP, NULL, s->map, NULL);
+}
+
+/* Waits for work. False: the end. With the lock held. */
+static bool wait_for_work(struct sender *s)
+{
+	for (;;) {
+		int64_t now = io_mono_ns(), until = now + 60 * SECOND;
+		bool waiting = spool_pending(s->spool) > 0 && !s->paused;
+		struct timespec when;
+
+		if (s->stop && (!waiting || now >= s->stop_ns))
+			return false;
+		if (waiting && now >= s->retry_ns)
+			return true;
+		if (waiting && s->retry_ns < until)
+			until = s->retry_ns;
+		if (s->stop && s->stop_ns < until)
+			until = s->stop_ns;
+		when.tv_sec = until / SECOND;
+		when.tv_nsec = until % SECOND;
+		pthread_cond_timedwait(&s->wake, &s->lock, &when);
+		refresh_clock(s);
+	}
+}
+
+static int timeout_left(const struct sender *s)
+{
+	int64_t left = s->stop ? (s->stop_ns - io_mono_ns()) / 1000000 : POST_TIMEOUT_MS;
+
+	return left < 100 ? 100 : left > POST_TIMEOUT_MS ? POST_TIMEOUT_MS : (int)left;
+}
+
+static void *work(void *arg)
+{
+	struct sender *s = arg;
+
+	pthread_mutex_lock(&s->lock);
+	while (wait_for_work(s)) {
+		struct spool_item item;
+		int timeout = timeout_left(s);
+		bool next = true;
+
+		pthread_mutex_unlock(&s->lock);
+		if (spool_next(s->spool, &item)) {
+			next = send_item(s, &item, timeout);
+			spool_item_clear(&item);
+		} else {
+			next = false; /* files that can't be read: no reason to spin */
+		}
+		pthread_mutex_lock(&s->lock);
+		if (next) {
+			s->pause_ns = PAUSE_MIN_NS;
+			s->retry_ns = 0;
+		} else {
+			back_off(s);
+		}
+	}
+	s->done = true;
+	pthread_cond_broadcast(&s->wake);
+	pthread_mutex_unlock(&s->lock);
+	return NULL;
+}
+
+struct sender *sender_start(const struct conf *conf, struct spool *spool,
+			    const struct agent_log *log, struct err *err)
+{
+	struct sender *s = calloc(1, sizeof(*s));
+	pthread_condattr_t attr;
+	sigset_t all, before;
+	int rc;
+
+	if (!s) {
+		err_set(err, ENOMEM, "sender: out of memory");
+		return NULL;
+	}
+	s->conf = conf;
+	s->spool = spool;
+	s->log = *log;
+	s->pause_ns = PAUSE_MIN_NS;
+	pthread_mutex_init(&s->lock, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->wake, &attr);
+	pthread_condattr_destroy(&attr);
+	s->paused = conf->server_count == 0;
+	if (s->paused)
+		agent_say(&s->log, LOG_NOTICE,
+			  "no server is configured: records stay in the spool");
+	sigfillset(&all);
+	pthread_sigmask(SIG_BLOCK, &all, &before);
+	rc = pthread_create(&s->thread, NULL, work, s);
+	pthread_sigmask(SIG_SETMASK, &before, NULL);
+	if (rc == 0)
+		return s;
+	err_set(err, rc, "sender: no thread can be started: %s", strerror(rc));
+	free(s);
+	return NULL;
+}
+
+void sender_put(struct sender *s, enum spool_kind kind, const char *id, const char *json)
+{
+	struct err err = { "" };
+	int rc = spool_put(s->spool, kind, id, json, &err);
+	bool tell;
+
+	pthread_mutex_lock(&s->lock);
+	tell = (rc != 0) != s->told_disk;
+	s->told_disk = rc != 0;
+	pthread_cond_broadcast(&s->wake);
+	pthread_mutex_unlock(&s->lock);
+	if (tell && rc == 0)
+		agent_say(&s->log, LOG_NOTICE, "the spool can be written again");
+	else if (tell)
+		agent_say(&s->log, LOG_WARNING, "%s; %s", err.text,
+			  rc == 1 ? "kept in memory" : "memory is used up as well: lost");
+}
+
+void sender_pause(struct sender *s, bool paused)
+{
+	pthread_mutex_lock(&s->lock);
+	s->paused = paused || s->conf->server_count == 0;
+	pthread_cond_broadcast(&s->wake);
+	pthread_mutex_unlock(&s->lock);
+}
+
+bool sender_stop(struct sender *s, int timeout_ms)
+{
+	struct timespec until;
+	int64_t end_ns;
+	bool done;
+
+	if (!s)
+		return true;
+	pthread_mutex_lock(&s->lock);
+	s->stop = true;
+	s->stop_ns = io_mono_ns() + (int64_t)timeout_ms * 1000000;
+	s->retry_ns = 0;
+	pthread_cond_broadcast(&s->wake);
+	end_ns = s->stop_ns + SECOND; /* a request that is under way ends by itself */
+	until.tv_sec = end_ns / SECOND;
+	until.tv_nsec = end_ns % SECOND;
+	while (!s->done && pthread_cond_timedwait(&s->wake, &s->lock, &until) == 0)
+		;
+	done = s->done;
+	pthread_mutex_unlock(&s->lock);
+	if (!done)
+		return false;
+	pthread_join(s->thread, NULL);
+	pthread_mutex_destroy(&s->lock);
+	pthread_cond_destroy(&s->wake);
+	free(s->map);
+	free(s);
+	return true;
+}

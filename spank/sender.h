@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * sender.h - brings what is in the spool to sfabricctld, in a thread of its own, and learns from
+ * each exchange how far this node's clock is off.
+ *
+ * What was not answered is tried again, after a pause that grows from 1 s to 60 s and is moved at
+ * random, so that the nodes of a cluster don't come all at once when sfabricctld is back.
+ */
+#ifndef FABRIC_SENDER_H
+#define FABRIC_SENDER_H
+
+#include <stdbool.h>
+#include <stdint.h>
+
+#include "agent_log.h"
+#include "conf.h"
+#include "err.h"
+#include "spool.h"
+
+struct sender;
+
+/* conf, spool must live as long. NULL and err. */
+struct sender *sender_start(const struct conf *conf, struct spool *spool,
+			    const struct agent_log *log, struct err *err);
+
+/* Spools json and wakes the thread; what went wrong is logged, once until it is right again. */
+void sender_put(struct sender *s, enum spool_kind kind, const char *id, const char *json);
+
+/*
+ * This node's clock minus sfabricctld's at now_ns (CLOCK_MONOTONIC), with a bound that grows with
+ * the age of the last exchange. false: not known.
+ */
+bool sender_clock(struct sender *s, int64_t mono_ns, int64_t *offset_ns, int64_t *bound_ns);
+
+/* Holds sending back (the off switch). */
+void sender_pause(struct sender *s, bool paused);
+
+/*
+ * Tries to empty the spool for at most timeout_ms and ends the thread. NULL is fine. False: the
+ * thread hangs in the network or the disk, and still uses what it was given.
+ */
+bool sender_stop(struct sender *s, int timeout_ms);
+
+/*
+ * From the four times of an exchange: offset of our clock to theirs, and half the time that the
+ * exchange was on its way, which bounds the error. false: the times contradict each other.
+ */
+bool clock_offset(int64_t sent_ns, int64_t their_received_ns, int64_t their_sent_ns,
+		  int64_t received_ns, int64_t *offset_ns, int64_t *bound_ns);
+
+#endif
