@@ -1,0 +1,115 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+#
+# Unit tests: a program a module, linked with what it tests. They need nothing but the build.
+UNIT_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/unit -I$(top_srcdir)/topology \
+	-I$(top_srcdir)/spank -I$(top_srcdir)/select -DTEST_DATA='"$(abs_top_srcdir)/tests/data"' \
+	$(CMOCKA_CFLAGS) $(JSONC_CFLAGS)
+UNIT_LIBS = include/libhosts.la include/libcore.la $(CMOCKA_LIBS) -lpthread
+
+if BUILD_TESTS
+check_PROGRAMS += \
+	tests/unit/test_choose \
+	tests/unit/test_classes \
+	tests/unit/test_conf \
+	tests/unit/test_env \
+	tests/unit/test_fabric \
+	tests/unit/test_fields \
+	tests/unit/test_health \
+	tests/unit/test_io \
+	tests/unit/test_json \
+	tests/unit/test_machine \
+	tests/unit/test_map \
+	tests/unit/test_options \
+	tests/unit/test_packet \
+	tests/unit/test_record \
+	tests/unit/test_source \
+	tests/unit/test_spool \
+	tests/unit/test_store \
+	tests/unit/test_story \
+	tests/unit/test_summary \
+	tests/unit/test_text \
+	tests/unit/test_timeline \
+	tests/unit/test_topology \
+	tests/unit/test_wire
+endif
+
+tests_unit_test_choose_SOURCES = tests/unit/test_choose.c
+tests_unit_test_choose_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_choose_LDADD = spank/libmap.la $(UNIT_LIBS)
+tests_unit_test_classes_SOURCES = tests/unit/test_classes.c select/classes.c
+tests_unit_test_classes_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_classes_LDADD = $(UNIT_LIBS)
+tests_unit_test_conf_SOURCES = tests/unit/test_conf.c
+tests_unit_test_conf_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_conf_LDADD = $(UNIT_LIBS)
+tests_unit_test_env_SOURCES = tests/unit/test_env.c
+tests_unit_test_env_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_env_LDADD = $(UNIT_LIBS)
+tests_unit_test_fabric_SOURCES = tests/unit/test_fabric.c
+tests_unit_test_fabric_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_fabric_LDADD = $(UNIT_LIBS)
+tests_unit_test_fields_SOURCES = tests/unit/test_fields.c
+tests_unit_test_fields_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_fields_LDADD = spank/libserver.la $(UNIT_LIBS)
+tests_unit_test_health_SOURCES = tests/unit/test_health.c
+tests_unit_test_health_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_health_LDADD = $(UNIT_LIBS)
+tests_unit_test_io_SOURCES = tests/unit/test_io.c
+tests_unit_test_io_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_io_LDADD = $(UNIT_LIBS)
+tests_unit_test_json_SOURCES = tests/unit/test_json.c
+tests_unit_test_json_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_json_LDADD = $(UNIT_LIBS)
+tests_unit_test_machine_SOURCES = tests/unit/test_machine.c
+tests_unit_test_machine_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_machine_LDADD = spank/libmap.la $(UNIT_LIBS)
+tests_unit_test_map_SOURCES = tests/unit/test_map.c
+tests_unit_test_map_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_map_LDADD = $(UNIT_LIBS)
+tests_unit_test_options_SOURCES = tests/unit/test_options.c spank/plugin_syntax.c select/classes.c
+tests_unit_test_options_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_options_LDADD = $(UNIT_LIBS)
+tests_unit_test_packet_SOURCES = tests/unit/test_packet.c
+tests_unit_test_packet_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_packet_LDADD = $(UNIT_LIBS)
+tests_unit_test_record_SOURCES = tests/unit/test_record.c
+tests_unit_test_record_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_record_LDADD = $(UNIT_LIBS)
+tests_unit_test_source_SOURCES = tests/unit/test_source.c
+tests_unit_test_source_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_source_LDADD = spank/libagent.la $(UNIT_LIBS)
+tests_unit_test_spool_SOURCES = tests/unit/test_spool.c
+tests_unit_test_spool_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_spool_LDADD = spank/libagent.la $(UNIT_LIBS)
+tests_unit_test_store_SOURCES = tests/unit/test_store.c
+tests_unit_test_store_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_store_LDADD = spank/libserver.la $(UNIT_LIBS)
+tests_unit_test_story_SOURCES = tests/unit/test_story.c
+tests_unit_test_story_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_story_LDADD = spank/libserver.la $(UNIT_LIBS)
+tests_unit_test_summary_SOURCES = tests/unit/test_summary.c
+tests_unit_test_summary_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_summary_LDADD = spank/libagent.la $(UNIT_LIBS)
+tests_unit_test_text_SOURCES = tests/unit/test_text.c
+tests_unit_test_text_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_text_LDADD = $(UNIT_LIBS)
+tests_unit_test_timeline_SOURCES = tests/unit/test_timeline.c
+tests_unit_test_timeline_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_timeline_LDADD = spank/libagent.la $(UNIT_LIBS)
+tests_unit_test_topology_SOURCES = tests/unit/test_topology.c
+tests_unit_test_topology_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_topology_LDADD = topology/libtopology.la $(UNIT_LIBS)
+tests_unit_test_wire_SOURCES = tests/unit/test_wire.c
+tests_unit_test_wire_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_wire_LDADD = spank/libwire.la $(UNIT_LIBS)
+
+TESTS = $(check_PROGRAMS)
+
+# Data and helpers of the tests, and the tests that need a machine of their own.
+EXTRA_DIST += \
+	tests/unit/unit.h \
+	tests/run \
+	tests/valgrind.supp \
+	tests/bench \
+	tests/cluster \
+	tests/data
