@@ -498,7 +498,24 @@ static int by_choice(const void *x, const void *y)
 	return order ? order : (a->who > b->who) - (a->who < b->who);
 }
 
-/* Moves all that share a name, or whose name is taken, to their next choice until none does. */
+/* Moves those of v[first..end[ to their next choice; false when all are at their last. */
+static bool move_on(struct named *v, size_t first, size_t end)
+{
+	bool moved = false;
+
+	for (size_t i = first; i < end; i++) {
+		if (v[i].at < CHOICES - 1) {
+			v[i].at++;
+			moved = true;
+		}
+	}
+	return moved;
+}
+
+/*
+ * Moves all that share a name, or whose name is taken, to their next choice until none does. All of
+ * a round move by the names they had before it, so that few rounds are needed.
+ */
 static void settle(struct named *v, size_t n, const struct taken *taken)
 {
 	bool changed = n > 0;
@@ -512,14 +529,7 @@ static void settle(struct named *v, size_t n, const struct taken *taken)
 			for (end = i + 1; end < n && strcmp(v[end].choice[v[end].at], name) == 0;
 			     end++)
 				bad = true;
-			for (size_t j = i; bad && j < end; j++) {
-				if (v[j].at < CHOICES - 1) {
-					v[j].at++;
-					changed = true;
-				}
-			}
-			if (changed && bad)
-				break; /* the order is no longer that of the names */
+			changed |= bad && move_on(v, i, end);
 		}
 	}
 }
@@ -565,9 +575,10 @@ static const char *first_leaf(const struct fabric *f, const struct fabric_unit *
 	return first;
 }
 
-static void join_words(char name[NAME_ROOM], const char *first, const char *second)
+/* "pod" and the name of its first unit, which is cut where it is too long: last resorts follow. */
+static void join_words(char name[NAME_ROOM], const char *kind, const char *unit)
 {
-	snprintf(name, NAME_ROOM, "%.31s-%.31s", first, second);
+	snprintf(name, NAME_ROOM, "%.7s-%.55s", kind, unit);
 }
 
 static int take_all(struct taken *t, const char *name)
@@ -643,12 +654,16 @@ static void first_units(const struct fabric *f, const char **first)
 	}
 }
 
-/* All second-level switches above a pod's units, and their common name. */
+/*
+ * All second-level switches above a pod's units, and their common name. A pod can have none of
+ * them, but it has units that no other has: the last resort is made of their leaves.
+ */
 static int pod_choices(struct build *b, size_t pod, const char *first,
 		       const struct taken *switch_names, struct named *v)
 {
 	struct fabric *f = b->f;
 	size_t *uppers, n = 0, room = 0;
+	uint64_t hash = 0;
 	int rc;
 
 	for (size_t i = 0; i < f->unit_count; i++)
@@ -656,14 +671,16 @@ static int pod_choices(struct build *b, size_t pod, const char *first,
 	uppers = calloc(room + 1, sizeof(*uppers));
 	if (!uppers)
 		return -ENOMEM;
-	for (size_t i = 0; i < f->unit_count; i++)
-		if (f->units[i].pod == pod)
-			n += uppers_of(b, i, uppers + n);
+	for (size_t i = 0; i < f->unit_count; i++) {
+		if (f->units[i].pod != pod)
+			continue;
+		n += uppers_of(b, i, uppers + n);
+		hash ^= hash_guids(f, f->units[i].leaves, f->units[i].leaf_count);
+	}
 	n = make_set(uppers, n);
 	rc = common_name(f, uppers, n, switch_names, v->choice[0]);
 	join_words(v->choice[1], "pod", first);
-	snprintf(v->choice[2], NAME_ROOM, "pod-%016llx",
-		 (unsigned long long)hash_guids(f, uppers, n));
+	snprintf(v->choice[2], NAME_ROOM, "pod-%016llx", (unsigned long long)hash);
 	v->who = pod;
 	free(uppers);
 	return rc;

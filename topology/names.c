@@ -30,11 +30,12 @@ bool names_aggregation_node(const char *description)
 	return strcasestr(description, "Aggregation Node") != NULL;
 }
 
-/* Host names of installers and images, and the one that means every node to Slurm. */
+/* Host names of installers and images, and those that mean something else to Slurm. */
 static bool is_installers(const char *host)
 {
 	static const char *const defaults[] = { "localhost", "ubuntu", "debian",  "centos", "rocky",
-						"fedora",    "linux",  "unknown", "node",   "all" };
+						"fedora",    "linux",  "unknown", "node",   "all",
+						"default" };
 
 	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
 		if (strcasecmp(host, defaults[i]) == 0)
@@ -140,15 +141,19 @@ static bool managed(const char *description, bool with_asic, char name[NAME_ROOM
 	return name[0] != '\0';
 }
 
+/* Names that could be mistaken for another switch's GUID form, or mean something to Slurm. */
+static bool is_reserved(const char *name)
+{
+	return strncmp(name, "S-", 2) == 0 || strcasecmp(name, "DEFAULT") == 0 ||
+	       strcasecmp(name, "ALL") == 0;
+}
+
 void names_switch(const char *description, char name[NAME_ROOM])
 {
 	name[0] = '\0';
-	if (managed(description, true, name) || is_vendors(description))
-		return;
-	clean(description, strlen(description), name);
-	/* Names that could be mistaken for another switch's GUID form, or mean something to Slurm.
-	 */
-	if (strncmp(name, "S-", 2) == 0 || strcasecmp(name, "DEFAULT") == 0)
+	if (!managed(description, true, name) && !is_vendors(description))
+		clean(description, strlen(description), name);
+	if (is_reserved(name))
 		name[0] = '\0';
 }
 
@@ -227,7 +232,7 @@ void names_common(const char *const *names, size_t count, char common[NAME_ROOM]
 	/* A digit run left out between two '-' leaves "--", which clean() makes one. */
 	if (alike)
 		clean(kept, n, common);
-	if (!has_letter(common))
+	if (!has_letter(common) || is_reserved(common))
 		common[0] = '\0';
 	free(places);
 }

@@ -229,6 +229,16 @@ static const char *describe(const struct subnet *s, uint64_t guid)
 							   : "no description";
 }
 
+/* A loop-back plug: its port is its own peer. That is no cable between two ports. */
+static bool is_plug(struct subnet *s, const struct subnet_cable *c)
+{
+	if (compare_ends(&c->a, &c->b) != 0)
+		return false;
+	notes_add(&s->warnings, "port %d of node 0x%016llx (%s) is its own peer; a loop-back plug?",
+		  c->a.port, (unsigned long long)c->a.node, describe(s, c->a.node));
+	return true;
+}
+
 /* A port holds one cable: of several the first is kept, and the discovery is not to be trusted. */
 static int drop_second_cables(struct subnet *s)
 {
@@ -259,7 +269,7 @@ static int drop_second_cables(struct subnet *s)
 			  describe(s, ends[i].end.node));
 	}
 	for (size_t i = 0; i < s->cable_count; i++)
-		if (!drop[i])
+		if (!drop[i] && !is_plug(s, &s->cables[i]))
 			s->cables[kept++] = s->cables[i];
 	s->cable_count = kept;
 	free(ends);
