@@ -17,6 +17,7 @@
 #include <unistd.h>
 
 #include "io.h"
+#include "slurmconf.h"
 #include "text.h"
 
 #ifndef SYSCONFDIR
@@ -27,6 +28,8 @@
 #endif
 
 #define CONF_MAX_BYTES (1u << 20)
+#define SERVER_PORT "6827"
+#define NO_SERVER "none"
 
 /* libconfuse's error callback has no user pointer: what the parse in this thread is about. */
 static _Thread_local struct {
@@ -87,6 +90,25 @@ static int check_folder(cfg_t *cfg, cfg_opt_t *opt)
 	return -1;
 }
 
+/* A host, an address, either with a port: nothing that means more in a URL. */
+static int check_server(cfg_t *cfg, cfg_opt_t *opt)
+{
+	unsigned int count = cfg_opt_size(opt);
+	const char *text = cfg_opt_getnstr(opt, count - 1);
+
+	if (!text || !*text || strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+					    "0123456789_.-:[]") != strlen(text)) {
+		cfg_error(cfg, "server \"%s\": a host is needed, such as \"ctl1\" or "
+			  "\"ctl1:" SERVER_PORT "\"", text ? text : "");
+		return -1;
+	}
+	if (count > 1 && (!strcmp(text, NO_SERVER) || !strcmp(cfg_opt_getnstr(opt, 0), NO_SERVER))) {
+		cfg_error(cfg, "server \"" NO_SERVER "\" can't stand beside others");
+		return -1;
+	}
+	return 0;
+}
+
 static int check_class(cfg_t *cfg, cfg_opt_t *opt)
 {
 	const char *title = cfg_title(cfg_opt_getnsec(opt, cfg_opt_size(opt) - 1));
@@ -137,7 +159,7 @@ static const struct {
 	{ "sample", check_interval },	    { "sample_min", check_interval },
 	{ "sample_max", check_interval },   { "spool_max", check_size },
 	{ "gres_order", check_gres_order }, { "class|wait", check_interval },
-	{ "class", check_class },
+	{ "server", check_server },	    { "class", check_class },
 };
 
 void conf_free(struct conf *c)
@@ -243,25 +265,58 @@ static int check_sampling(const struct conf *c, struct err *err)
 	return 0;
 }
 
-/* server = {"none"} is no server at all. */
-static void drop_none(struct conf *c)
+/* host:port of "host", "host:port", "fd00::1", "[fd00::1]" or "[fd00::1]:port". */
+static char *with_port(const char *server)
 {
-	if (c->server_count == 1 && !strcmp(c->servers[0], "none")) {
-		free(c->servers[0]);
-		c->server_count = 0;
-	}
+	const char *colon = strchr(server, ':'), *bracket = strrchr(server, ']');
+
+	if (bracket ? bracket[1] == ':' : colon && !strchr(colon + 1, ':'))
+		return strdup(server);
+	return io_format(colon && !bracket ? "[%s]:" SERVER_PORT : "%s:" SERVER_PORT, server);
 }
 
-static struct conf *copy_out(cfg_t *cfg, const char *path, struct err *err)
+/* Without `server` the hosts of slurmctld hold; where no slurm.conf can be read there are none. */
+static int default_servers(struct conf *c)
 {
-	struct conf *c = calloc(1, sizeof(*c));
+	struct slurmconf s;
+	int rc = slurmconf_load(c->slurm_conf, &s, NULL);
+
+	if (rc == 0) {
+		free(c->servers);
+		c->servers = s.hosts;
+		c->server_count = s.host_count;
+		s.hosts = NULL;
+		s.host_count = 0;
+	}
+	slurmconf_clear(&s);
+	return rc == -ENOMEM ? rc : 0;
+}
+
+/* Fills in what `server` leaves open: its default, ports; {"none"} is no server at all. */
+static int complete_servers(struct conf *c)
+{
+	if (c->server_count == 1 && !strcmp(c->servers[0], NO_SERVER)) {
+		free(c->servers[0]);
+		c->server_count = 0;
+		return 0;
+	}
+	if (c->server_count == 0 && default_servers(c) < 0)
+		return -ENOMEM;
+	for (size_t i = 0; i < c->server_count; i++) {
+		char *whole = with_port(c->servers[i]);
+
+		if (!whole)
+			return -ENOMEM;
+		free(c->servers[i]);
+		c->servers[i] = whole;
+	}
+	return 0;
+}
+
+static int copy_keys(cfg_t *cfg, struct conf *c)
+{
 	int rc = 0;
 
-	if (!c) {
-		err_set(err, ENOMEM, "%s: out of memory", path);
-		return NULL;
-	}
-	c->path = strdup(path);
 	c->cluster = copy_string(cfg, "cluster", &rc);
 	c->run_dir = copy_string(cfg, "run_dir", &rc);
 	c->spool_dir = copy_string(cfg, "spool_dir", &rc);
@@ -282,16 +337,31 @@ static struct conf *copy_out(cfg_t *cfg, const char *path, struct err *err)
 	c->ethernet = cfg_getbool(cfg, "ethernet");
 	c->gres_order = copy_string(cfg, "gres_order", &rc);
 	copy_classes(cfg, c, &rc);
+	return rc;
+}
+
+static struct conf *copy_out(cfg_t *cfg, const char *path, struct err *err)
+{
+	struct conf *c = calloc(1, sizeof(*c));
+	int rc;
+
+	if (!c) {
+		err_set(err, ENOMEM, "%s: out of memory", path);
+		return NULL;
+	}
+	c->path = strdup(path);
+	rc = copy_keys(cfg, c);
 	if (rc == 0 && c->fabric_json[0] == '\0') {
 		free(c->fabric_json);
 		c->fabric_json = io_format("%s/fabric.json", c->state_dir);
 	}
+	if (rc == 0)
+		rc = complete_servers(c);
 	if (rc < 0 || !c->path || !c->fabric_json) {
 		err_set(err, ENOMEM, "%s: out of memory", path);
 		conf_free(c);
 		return NULL;
 	}
-	drop_none(c);
 	if (check_sampling(c, err) < 0) {
 		conf_free(c);
 		return NULL;
@@ -336,6 +406,23 @@ static int read_checked(const char *path, bool optional, char **text, struct err
 	return rc;
 }
 
+/*
+ * libconfuse puts the environment in place of ${NAME}, which nobody can switch off; what root's
+ * programs do must not depend on variables. So the two characters are refused wherever they stand.
+ */
+static int refuse_variables(const char *text, const char *path, struct err *err)
+{
+	const char *at = strstr(text, "${");
+	size_t line = 1;
+
+	if (!at)
+		return 0;
+	for (const char *p = text; p < at; p++)
+		line += *p == '\n';
+	return err_set(err, EINVAL,
+		       "%s:%zu: \"${\": variables are not replaced here; write the value", path, line);
+}
+
 struct conf *conf_load(const char *path, bool optional, struct err *err)
 {
 	struct conf *c = NULL;
@@ -344,6 +431,10 @@ struct conf *conf_load(const char *path, bool optional, struct err *err)
 
 	if (read_checked(path, optional, &text, err) < 0)
 		return NULL;
+	if (refuse_variables(text, path, err) < 0) {
+		free(text);
+		return NULL;
+	}
 	cfg = cfg_init(keys, CFGF_NONE);
 	if (!cfg) {
 		err_set(err, ENOMEM, "%s: out of memory", path);

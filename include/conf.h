@@ -33,7 +33,7 @@ struct conf {
 	char *slurm_conf;   /* "" Slurm's own */
 
 	/* node to cluster service */
-	char **servers; /* "host:port"; none with server = none */
+	char **servers; /* "host:port"; without `server`, slurmctld's hosts; none with {"none"} */
 	size_t server_count;
 	char *server_user; /* account of sfabricctld */
 	char *listen;      /* sfabricctld: "address:port" */

@@ -154,6 +154,7 @@ struct loader {
 	const char *file;
 	char where[320];
 	struct fabric *f;
+	bool groups_only; /* there are no switches to refer to */
 };
 
 /* The array under key and zeroed room for its elements; NULL when r says why. */
@@ -380,6 +381,27 @@ static void load_links(struct loader *l, json_object *top)
 	end_array(l);
 }
 
+static void load_leaves(struct loader *l, json_object *o, struct fabric_unit *unit)
+{
+	json_object *leaves;
+
+	unit->leaves = start_array(l, o, "leaves", sizeof(*unit->leaves), &leaves);
+	for (size_t i = 0; l->r.rc == 0 && i < json_object_array_length(leaves); i++) {
+		const char *text = json_item_string(&l->r, leaves, i, "leaves");
+		uint64_t guid = 0;
+		size_t sw = FABRIC_NONE;
+		if (text && guid_parse(text, &guid))
+			sw = fabric_find_switch(l->f, guid);
+		if (text && sw == FABRIC_NONE)
+			json_fail(&l->r, "leaves %zu: \"%.40s\" is no GUID of \"switches\"", i, text);
+		unit->leaves[unit->leaf_count++] = sw;
+		if (l->r.rc == 0 && i)
+			need_order(l, unit->leaves[i - 1] < sw, "GUID (\"leaves\")");
+	}
+	if (l->r.rc == 0 && unit->leaf_count == 0)
+		json_fail(&l->r, "key \"leaves\" is empty; a unit has at least one");
+}
+
 static void load_units(struct loader *l, json_object *top)
 {
 	struct fabric *f = l->f;
@@ -387,26 +409,12 @@ static void load_units(struct loader *l, json_object *top)
 
 	f->units = start_array(l, top, "units", sizeof(*f->units), &array);
 	for (size_t i = 0; l->r.rc == 0 && i < json_object_array_length(array); i++) {
-		json_object *o = element(l, array, i, "units"), *leaves;
+		json_object *o = element(l, array, i, "units");
 		struct fabric_unit *unit = &f->units[f->unit_count++];
 		unit->name = read_name(l, o, "name");
 		unit->pod = read_reference(l, o, "pod", f->pods, f->pod_count, sizeof(*f->pods));
-		unit->leaves = start_array(l, o, "leaves", sizeof(*unit->leaves), &leaves);
-		for (size_t j = 0; l->r.rc == 0 && j < json_object_array_length(leaves); j++) {
-			const char *text = json_item_string(&l->r, leaves, j, "leaves");
-			uint64_t guid = 0;
-			size_t sw = FABRIC_NONE;
-			if (text && guid_parse(text, &guid))
-				sw = fabric_find_switch(f, guid);
-			if (text && sw == FABRIC_NONE)
-				json_fail(&l->r, "leaves %zu: \"%.40s\" is no GUID of \"switches\"",
-					  j, text);
-			unit->leaves[unit->leaf_count++] = sw;
-			if (l->r.rc == 0 && j)
-				need_order(l, unit->leaves[j - 1] < sw, "GUID (\"leaves\")");
-		}
-		if (l->r.rc == 0 && unit->leaf_count == 0)
-			json_fail(&l->r, "key \"leaves\" is empty; a unit has at least one");
+		if (!l->groups_only)
+			load_leaves(l, o, unit);
 		if (l->r.rc == 0 && i)
 			need_order(l, strcmp(unit[-1].name, unit->name) < 0, "name");
 	}
@@ -496,10 +504,21 @@ static void load_all(struct loader *l, json_object *top)
 	load_links(l, top);
 }
 
-struct fabric *fabric_parse(const char *text, size_t len, const char *source, struct err *err)
+static void load_groups(struct loader *l, json_object *top)
+{
+	l->groups_only = true;
+	json_read_format(&l->r, top, FABRIC_FORMAT, FABRIC_VERSION);
+	load_islands(l, top);
+	load_pods(l, top);
+	load_units(l, top);
+	load_hosts(l, top);
+}
+
+/* A fabric of what load reads from top, which is taken over; NULL and err when it can't be. */
+static struct fabric *load_object(json_object *top, const char *source, struct err *err,
+				  void (*load)(struct loader *l, json_object *top))
 {
 	struct loader l = { .r = { source, err, 0 }, .file = source };
-	json_object *top = json_parse(text, len, source, err);
 
 	if (!top)
 		return NULL;
@@ -507,7 +526,7 @@ struct fabric *fabric_parse(const char *text, size_t len, const char *source, st
 	if (!l.f)
 		err_set(err, ENOMEM, "%s: out of memory", source);
 	else
-		load_all(&l, top);
+		load(&l, top);
 	json_object_put(top);
 	if (l.f && l.r.rc == 0)
 		return l.f;
@@ -515,7 +534,23 @@ struct fabric *fabric_parse(const char *text, size_t len, const char *source, st
 	return NULL;
 }
 
-struct fabric *fabric_load(const char *path, struct err *err)
+struct fabric *fabric_parse(const char *text, size_t len, const char *source, struct err *err)
+{
+	return load_object(json_parse(text, len, source, err), source, err, load_all);
+}
+
+struct fabric *fabric_parse_groups(const char *text, size_t len, const char *source,
+				   struct err *err)
+{
+	static const char *const keys[] = { "format", "version", "islands", "pods",
+					    "units",  "hosts",	 NULL };
+
+	return load_object(json_parse_keys(text, len, keys, source, err), source, err, load_groups);
+}
+
+static struct fabric *load_file(const char *path, struct err *err,
+				struct fabric *(*parse)(const char *text, size_t len,
+							const char *source, struct err *err))
 {
 	struct fabric *f;
 	char *text;
@@ -523,9 +558,66 @@ struct fabric *fabric_load(const char *path, struct err *err)
 
 	if (io_read(path, FABRIC_MAX_BYTES, &text, &len, err) < 0)
 		return NULL;
-	f = fabric_parse(text, len, path, err);
+	f = parse(text, len, path, err);
 	free(text);
 	return f;
+}
+
+struct fabric *fabric_load(const char *path, struct err *err)
+{
+	return load_file(path, err, fabric_parse);
+}
+
+struct fabric *fabric_load_groups(const char *path, struct err *err)
+{
+	return load_file(path, err, fabric_parse_groups);
+}
+
+/* By island, and in it the largest unit first. */
+static int by_island(const void *a, const void *b)
+{
+	const struct fabric_unit_size *x = a, *y = b;
+
+	if (x->island != y->island)
+		return x->island < y->island ? -1 : 1;
+	return x->hosts > y->hosts ? -1 : x->hosts < y->hosts;
+}
+
+struct fabric_unit_size *fabric_unit_sizes(const struct fabric *f, size_t *count)
+{
+	struct fabric_unit_size *sizes =
+		f->unit_count ? calloc(f->unit_count, sizeof(*sizes)) : NULL;
+
+	*count = sizes ? f->unit_count : 0;
+	if (!sizes)
+		return NULL;
+	for (size_t i = 0; i < f->unit_count; i++)
+		sizes[i].island = f->pods[f->units[i].pod].island;
+	for (size_t i = 0; i < f->host_count; i++)
+		if (f->hosts[i].unit != FABRIC_NONE)
+			sizes[f->hosts[i].unit].hosts++;
+	qsort(sizes, f->unit_count, sizeof(*sizes), by_island);
+	return sizes;
+}
+
+uint32_t fabric_fewest_units(const struct fabric_unit_size *sizes, size_t count, uint32_t hosts)
+{
+	uint32_t fewest = 0;
+
+	for (size_t i = 0; i < count;) {
+		size_t island = sizes[i].island;
+		uint64_t held = 0;
+		uint32_t used = 0;
+
+		for (; i < count && sizes[i].island == island; i++)
+			if (held < hosts) {
+				held += sizes[i].hosts;
+				used++;
+			}
+		if (held >= hosts && (fewest == 0 || used < fewest))
+			fewest = used;
+	}
+	return fewest;
 }
 
 /* Writing: rc collects the first -ENOMEM, so that the callers read like the format. */

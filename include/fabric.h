@@ -119,6 +119,14 @@ struct fabric *fabric_load(const char *path, struct err *err);
 /* The same from len bytes of text; source is for errors. */
 struct fabric *fabric_parse(const char *text, size_t len, const char *source, struct err *err);
 
+/*
+ * Reads only islands, pods, units (without their leaves) and hosts; everything else is empty. The
+ * rest of the file is skipped, and so is its memory: this is for slurmctld. Never write the result.
+ */
+struct fabric *fabric_load_groups(const char *path, struct err *err);
+struct fabric *fabric_parse_groups(const char *text, size_t len, const char *source,
+				   struct err *err);
+
 /* The canonical text, malloc'ed; NULL without memory. */
 char *fabric_text(const struct fabric *f);
 
@@ -132,6 +140,24 @@ int fabric_save(const struct fabric *f, const char *path, bool *changed, struct 
 size_t fabric_find_switch(const struct fabric *f, uint64_t guid);
 size_t fabric_find_port(const struct fabric *f, uint64_t guid);
 size_t fabric_find_host(const struct fabric *f, const char *name);
+
+/* How many hosts a unit has: every host with a name, also those that Slurm does not know. */
+struct fabric_unit_size {
+	size_t island;
+	uint32_t hosts;
+};
+
+/*
+ * The size of each unit, by island and in it the largest first: malloc'ed, *count of them. NULL
+ * without units or memory.
+ */
+struct fabric_unit_size *fabric_unit_sizes(const struct fabric *f, size_t *count);
+
+/*
+ * The fewest units of one island that hold that many hosts together; 0 when no island does. sizes
+ * are in the order of fabric_unit_sizes().
+ */
+uint32_t fabric_fewest_units(const struct fabric_unit_size *sizes, size_t count, uint32_t hosts);
 
 const char *link_state_name(enum link_state state); /* "active", "armed", "init", "down", "unknown" */
 bool link_state_parse(const char *text, enum link_state *state);

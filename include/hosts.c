@@ -2,8 +2,9 @@
 /*
  * hosts.c - see hosts.h.
  *
- * libslurm's host lists take any bytes and can expand a short text to billions of names, so the
- * count is asked before the names are taken out.
+ * libslurm's host lists take nearly any bytes ("n[1-" is the host "n]") and expand a short text to
+ * billions of names, some of them at once. So the brackets are checked and the names are counted
+ * before libslurm sees a text.
  */
 #include "hosts.h"
 
@@ -36,14 +37,75 @@ static int take_names(hostlist_ref list, char **out, size_t count)
 	return 0;
 }
 
+/* Adds up the ranges behind a '[', to max + 1 at most. Returns what is behind the ']', or NULL. */
+static const char *count_ranges(const char *p, size_t max, size_t *sum)
+{
+	for (*sum = 0;; p++) {
+		size_t digits = strspn(p, "0123456789"), low, high;
+
+		if (digits == 0 || digits > 18)
+			return NULL;
+		low = high = strtoull(p, NULL, 10);
+		p += digits;
+		if (*p == '-') {
+			digits = strspn(++p, "0123456789");
+			if (digits == 0 || digits > 18)
+				return NULL;
+			high = strtoull(p, NULL, 10);
+			p += digits;
+		}
+		if (high < low)
+			return NULL;
+		*sum = high - low >= max || *sum + (high - low) >= max ? max + 1
+								       : *sum + (high - low) + 1;
+		if (*p == ']')
+			return p + 1;
+		if (*p != ',')
+			return NULL;
+	}
+}
+
+/* Counts the names of text, to max + 1 at most. 0, or -EINVAL when its brackets are no good. */
+static int count_names(const char *text, size_t max, size_t *count)
+{
+	size_t names = 1, sum; /* of the element at p */
+
+	*count = 0;
+	for (const char *p = text; *p;) {
+		if (*p == ']')
+			return -EINVAL;
+		if (*p == '[') {
+			p = count_ranges(p + 1, max, &sum);
+			if (!p)
+				return -EINVAL;
+			names = names > max / sum ? max + 1 : names * sum;
+			continue;
+		}
+		if (*p++ != ',')
+			continue;
+		*count = *count > max - (names < max ? names : max) ? max + 1 : *count + names;
+		if (*count > max)
+			return 0;
+		names = 1;
+	}
+	*count = names > max - *count ? max + 1 : *count + names;
+	return 0;
+}
+
 int hosts_expand(const char *text, size_t max, char ***names, size_t *count, struct err *err)
 {
-	hostlist_ref list = slurm_hostlist_create(text);
+	hostlist_ref list = NULL;
+	size_t counted = 0;
 	char **out;
-	int n, rc;
+	int n, rc = count_names(text, max, &counted);
 
+	if (rc == 0 && counted > max)
+		return err_set(err, E2BIG, "\"%.64s\" names more than %zu hosts", text, max);
+	if (rc == 0)
+		list = slurm_hostlist_create(text);
 	if (!list)
-		return err_set(err, EINVAL, "\"%s\" is no host list; write it like n[1-4,7]", text);
+		return err_set(err, EINVAL, "\"%.200s\" is no host list; write it like n[1-4,7]",
+			       text);
 	n = slurm_hostlist_count(list);
 	if (n < 0 || (size_t)n > max) {
 		slurm_hostlist_destroy(list);

@@ -64,6 +64,145 @@ json_object *json_parse(const char *text, size_t len, const char *source, struct
 	return NULL;
 }
 
+/* A place in a text that is skipped through. */
+struct scan {
+	const char *at, *end;
+};
+
+static void skip_blanks(struct scan *s)
+{
+	while (s->at < s->end &&
+	       (*s->at == ' ' || *s->at == '\t' || *s->at == '\n' || *s->at == '\r'))
+		s->at++;
+}
+
+/* Moves behind the byte c, blanks before it aside. */
+static bool skip_byte(struct scan *s, char c)
+{
+	skip_blanks(s);
+	if (s->at == s->end || *s->at != c)
+		return false;
+	s->at++;
+	return true;
+}
+
+static bool skip_string(struct scan *s)
+{
+	if (!skip_byte(s, '"'))
+		return false;
+	for (; s->at < s->end && *s->at != '"'; s->at++)
+		if (*s->at == '\\' && ++s->at == s->end)
+			return false;
+	return skip_byte(s, '"');
+}
+
+/* Moves behind a number, true, false or null. */
+static bool skip_word(struct scan *s)
+{
+	const char *start = s->at;
+
+	while (s->at < s->end && *s->at && !strchr(",}] \t\r\n", *s->at))
+		s->at++;
+	return s->at > start;
+}
+
+/* Moves behind a value: a string, brackets and what is in them, or a word. */
+static bool skip_value(struct scan *s)
+{
+	size_t depth = 0;
+
+	do {
+		skip_blanks(s);
+		if (s->at == s->end)
+			return false;
+		if (*s->at == '"') {
+			if (!skip_string(s))
+				return false;
+			continue;
+		}
+		if (*s->at == '{' || *s->at == '[')
+			depth++;
+		else if (depth && (*s->at == '}' || *s->at == ']'))
+			depth--;
+		else if (!depth)
+			return skip_word(s);
+		s->at++;
+	} while (depth);
+	return true;
+}
+
+static bool is_wanted(const char *key, size_t len, const char *const *keys)
+{
+	while (*keys && (strlen(*keys) != len || memcmp(*keys, key, len) != 0))
+		keys++;
+	return *keys != NULL;
+}
+
+/* json-c takes a number for cut when nothing follows it, so a word is given a blank. */
+static json_object *parse_value(const char *text, size_t len)
+{
+	char word[64];
+
+	if (strchr("{[\"", *text))
+		return json_parse(text, len, "", NULL);
+	if (len >= sizeof(word))
+		return NULL;
+	memcpy(word, text, len);
+	word[len] = ' ';
+	return json_parse(word, len + 1, "", NULL);
+}
+
+/* One "key": value; added to object when it is wanted. False when it is no valid JSON. */
+static bool take_member(struct scan *s, json_object *object, const char *const *keys)
+{
+	const char *start;
+	json_object *value;
+	char key[32];
+	size_t len;
+
+	skip_blanks(s);
+	start = s->at + 1;
+	if (!skip_string(s))
+		return false;
+	len = (size_t)(s->at - 1 - start);
+	if (!skip_byte(s, ':'))
+		return false;
+	if (len >= sizeof(key) || !is_wanted(start, len, keys))
+		return skip_value(s);
+	memcpy(key, start, len);
+	key[len] = '\0';
+	skip_blanks(s);
+	start = s->at;
+	value = skip_value(s) ? parse_value(start, (size_t)(s->at - start)) : NULL;
+	if (value && json_object_object_add(object, key, value) == 0)
+		return true;
+	json_object_put(value);
+	s->at = start; /* for the sentence */
+	return false;
+}
+
+json_object *json_parse_keys(const char *text, size_t len, const char *const *keys,
+			     const char *source, struct err *err)
+{
+	struct scan s = { text, text + len };
+	json_object *object = json_object_new_object();
+	bool good = object && skip_byte(&s, '{');
+
+	if (good && !skip_byte(&s, '}')) {
+		do
+			good = take_member(&s, object, keys);
+		while (good && skip_byte(&s, ','));
+		good = good && skip_byte(&s, '}');
+	}
+	skip_blanks(&s);
+	if (good && s.at == s.end)
+		return object;
+	err_set(err, EPROTO, "%s:%zu: no valid JSON object, or it was cut", source,
+		line_of(text, (size_t)(s.at - text)));
+	json_object_put(object);
+	return NULL;
+}
+
 json_object *json_load(const char *path, size_t max, struct err *err)
 {
 	json_object *value;

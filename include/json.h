@@ -18,6 +18,13 @@
 /* Parses exactly one JSON value of len bytes; NULL and err on anything else. source: for errors. */
 json_object *json_parse(const char *text, size_t len, const char *source, struct err *err);
 
+/*
+ * The same for a text that is a large object of which only some keys (a list that ends in NULL) are
+ * wanted: the values of all others are skipped without being looked into.
+ */
+json_object *json_parse_keys(const char *text, size_t len, const char *const *keys,
+			     const char *source, struct err *err);
+
 /* Reads and parses a file of at most max bytes. */
 json_object *json_load(const char *path, size_t max, struct err *err);
 

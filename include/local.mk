@@ -22,7 +22,8 @@ include_libcore_la_SOURCES = \
 	include/json.c include/json.h \
 	include/map.c include/map.h \
 	include/meaning.c include/meaning.h \
-	include/record.c include/record.h
+	include/record.c include/record.h \
+	include/slurmconf.c include/slurmconf.h
 include_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(CONFUSE_CFLAGS)
 include_libcore_la_LIBADD = include/libbase.la $(JSONC_LIBS) $(CONFUSE_LIBS)
 

@@ -4,7 +4,9 @@
  *
  * The idea of compact placement in stock Slurm: topology/tree already looks for few leaf switches,
  * but takes what is free at this moment. --switches=N@TIME makes the job wait for N of them, so the
- * work here is to know the N that a user can't know: the fewest units that hold that many nodes.
+ * idea is to know the N that a user can't know: the fewest units that hold that many nodes. It comes
+ * from fabric.json, which counts every host with a name: where some of them are no nodes of Slurm's,
+ * N can be too small, and a job then waits for as long as its class lets it.
  */
 #include "classes.h"
 
@@ -107,63 +109,6 @@ const char *class_find(const char *const *env, size_t count)
 	return NULL;
 }
 
-/* By island, and in it the largest unit first. */
-static int unit_order(const void *a, const void *b)
-{
-	const struct class_unit *x = a, *y = b;
-
-	if (x->island != y->island)
-		return x->island < y->island ? -1 : 1;
-	return x->hosts > y->hosts ? -1 : x->hosts < y->hosts;
-}
-
-static size_t unit_island(const struct fabric *f, size_t unit)
-{
-	size_t pod = f->units[unit].pod;
-
-	return pod < f->pod_count ? f->pods[pod].island : FABRIC_NONE;
-}
-
-struct class_unit *class_units(const struct fabric *f, size_t *count)
-{
-	struct class_unit *units;
-
-	*count = 0;
-	if (f->unit_count == 0)
-		return NULL;
-	units = calloc(f->unit_count, sizeof(*units));
-	if (!units)
-		return NULL;
-	for (size_t i = 0; i < f->unit_count; i++)
-		units[i].island = unit_island(f, i);
-	for (size_t i = 0; i < f->host_count; i++)
-		if (f->hosts[i].unit < f->unit_count)
-			units[f->hosts[i].unit].hosts++;
-	qsort(units, f->unit_count, sizeof(*units), unit_order);
-	*count = f->unit_count;
-	return units;
-}
-
-uint32_t class_fewest(const struct class_unit *units, size_t count, uint32_t hosts)
-{
-	uint32_t fewest = 0;
-
-	for (size_t i = 0; i < count;) {
-		size_t island = units[i].island;
-		uint64_t held = 0;
-		uint32_t used = 0;
-
-		for (; i < count && units[i].island == island; i++)
-			if (held < hosts) {
-				held += units[i].hosts;
-				used++;
-			}
-		if (held >= hosts && (fewest == 0 || used < fewest))
-			fewest = used;
-	}
-	return fewest;
-}
-
 __attribute__((format(printf, 2, 3))) static void note(struct class_plan *plan, const char *fmt,
 						       ...)
 {
@@ -202,9 +147,8 @@ static uint32_t decide_wait(const struct class_wish *wish, int64_t wait_ns, uint
 	return max_wait_s;
 }
 
-void class_decide(const struct class_wish *wish, int64_t wait_ns, const struct class_unit *units,
-		  size_t count, const struct class_job *job, uint32_t max_wait_s,
-		  struct class_plan *plan)
+void class_decide(const struct class_wish *wish, int64_t wait_ns, const struct class_job *job,
+		  uint32_t max_wait_s, struct class_plan *plan)
 {
 	memset(plan, 0, sizeof(*plan));
 	note_modifiers(wish, plan);
@@ -218,14 +162,14 @@ void class_decide(const struct class_wish *wish, int64_t wait_ns, const struct c
 		     wish->name);
 		return;
 	}
-	if (job->nodes == 1 || count == 0)
+	if (job->nodes == 1 || !job->fabric)
 		return;
-	plan->switches = class_fewest(units, count, job->nodes);
-	if (plan->switches == 0) {
+	if (job->fewest == 0) {
 		note(plan, "no connected part of the fabric has %u nodes: class %s does nothing",
 		     job->nodes, wish->name);
 		return;
 	}
+	plan->switches = job->fewest;
 	plan->wait_s = decide_wait(wish, wait_ns, max_wait_s, plan);
 	plan->place = plan->wait_s > 0;
 }

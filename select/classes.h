@@ -14,7 +14,6 @@
 #include <stdint.h>
 
 #include "err.h"
-#include "fabric.h"
 
 #define CLASS_NAME_MAX 32
 #define CLASS_OFF "off"
@@ -36,20 +35,10 @@ int class_parse(const char *text, struct class_wish *wish, struct err *err);
 /* The value of --fabric in a job's spank_job_env: the last one wins. NULL when there is none. */
 const char *class_find(const char *const *env, size_t count);
 
-/* What a placement stands on: the hosts of each unit, and which units can reach each other. */
-struct class_unit {
-	size_t island;
-	uint32_t hosts;
-};
-
-/* The units as class_fewest() wants them: malloc'ed; NULL without memory or without units. */
-struct class_unit *class_units(const struct fabric *f, size_t *count);
-
-/* The fewest units of one island that hold that many hosts; 0 when no island does. */
-uint32_t class_fewest(const struct class_unit *units, size_t count, uint32_t hosts);
-
 struct class_job {
 	uint32_t nodes;	 /* 0: not known before it starts */
+	bool fabric;	 /* the fabric is known; false: no placement */
+	uint32_t fewest; /* units that hold so many nodes: fabric_fewest_units(); 0: none do */
 	const char *own; /* the user's own flag that decides the placement; NULL: none */
 };
 
@@ -61,11 +50,10 @@ struct class_plan {
 
 /*
  * What to ask of Slurm for a job that wants to be close together. wait_ns: how long its class lets
- * a job wait; max_wait_s: the most that Slurm allows (max_switch_wait). No units: no placement.
+ * a job wait; max_wait_s: the most that Slurm allows (max_switch_wait).
  */
-void class_decide(const struct class_wish *wish, int64_t wait_ns, const struct class_unit *units,
-		  size_t count, const struct class_job *job, uint32_t max_wait_s,
-		  struct class_plan *plan);
+void class_decide(const struct class_wish *wish, int64_t wait_ns, const struct class_job *job,
+		  uint32_t max_wait_s, struct class_plan *plan);
 
 /* max_switch_wait in a value of SchedulerParameters; Slurm's own 300 s when it is not there. */
 uint32_t class_max_wait(const char *sched_params);

@@ -2,18 +2,22 @@
 /*
  * job_submit_fabric.c - job_submit/fabric: the class of a job becomes what stock Slurm can do.
  *
- * slurmctld calls job_submit() for each job before it takes it in, with its locks held: everything
- * here is quick, local and bounded, and no RPC is made (it would wait for the very locks). A class
+ * slurmctld calls job_submit() for each job before it takes it in, with its locks held: what is done
+ * there is quick, local and bounded, and no RPC is made (it would wait for the very locks). A class
  * that does not exist is refused with the list of those that do; everything else that goes wrong
  * costs the job its placement and nothing more. Placement is decided in classes.c; here is the
- * edge: fabric.conf and fabric.json are read again when they change, and a broken one leaves the
- * last good one in use. Only Slurm's public headers are used.
+ * edge. fabric.conf and fabric.json are read in init(), and again when they change by a thread of
+ * our own: a fabric.json of 35 MB takes a while. Jobs are decided by what was read before until the
+ * new one is in, and a broken file leaves that in use. Only Slurm's public headers are used.
  */
+#include <errno.h>
 #include <pthread.h>
+#include <signal.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/stat.h>
+#include <time.h>
 #include <unistd.h>
 
 #include <slurm/slurm.h>
@@ -47,6 +51,11 @@ const uint32_t plugin_version = SLURM_VERSION_NUMBER;
 /* As the environment of slurmctld says, like SLURM_CONF, or where it was installed. */
 #define CONF_VARIABLE "SLURM_FABRIC_CONF"
 
+/* How often the thread looks whether a file has changed. */
+#ifndef WATCH_MS
+#define WATCH_MS 1000
+#endif
+
 /* A file and what it looked like when it was last read. */
 struct source {
 	bool known;
@@ -54,11 +63,19 @@ struct source {
 };
 
 static struct {
-	pthread_mutex_t lock; /* releases differ in whether slurmctld calls us from one thread */
-	struct source conf_file, fabric_file;
+	/* held for moments only: to decide, and to put what was read in place of what was before */
+	pthread_mutex_t lock;
 	struct conf *conf;
-	struct class_unit *units; /* NULL: no placement */
+	struct fabric_unit_size *units; /* NULL: no placement */
 	size_t unit_count;
+
+	/* of who reads: init(), and then the thread */
+	struct source conf_file, fabric_file;
+
+	pthread_t thread;
+	pthread_cond_t wake;
+	pid_t started; /* the process that has the thread; 0: none */
+	bool stop;
 } self = { .lock = PTHREAD_MUTEX_INITIALIZER };
 
 /* Whether path is another file, or has other content, than at the last call. */
@@ -80,7 +97,7 @@ static bool changed(struct source *source, const char *path)
 static void read_conf(void)
 {
 	const char *path = getenv(CONF_VARIABLE);
-	struct conf *conf;
+	struct conf *conf, *old;
 	struct err err;
 
 	if (!path)
@@ -93,33 +110,102 @@ static void read_conf(void)
 			    self.conf ? ": what was read before stays in use" : "");
 		return;
 	}
-	conf_free(self.conf);
+	pthread_mutex_lock(&self.lock);
+	old = self.conf;
 	self.conf = conf;
+	pthread_mutex_unlock(&self.lock);
+	conf_free(old);
 	self.fabric_file.known = false; /* it may be elsewhere */
 }
 
 static void read_fabric(void)
 {
+	struct fabric_unit_size *units, *old;
 	struct fabric *fabric;
-	struct class_unit *units;
 	struct err err;
-	size_t count;
+	size_t count, hosts;
 
 	if (!self.conf || !changed(&self.fabric_file, self.conf->fabric_json))
 		return;
-	fabric = fabric_load(self.conf->fabric_json, &err);
+	fabric = fabric_load_groups(self.conf->fabric_json, &err);
 	if (!fabric) {
 		slurm_info("job_submit/fabric: %s: %s", err.text,
 			   self.units ? "what was read before stays in use"
 				      : "jobs are accepted without placement");
 		return;
 	}
-	units = class_units(fabric, &count);
+	units = fabric_unit_sizes(fabric, &count);
+	hosts = fabric->host_count;
 	fabric_free(fabric);
-	free(self.units);
+	pthread_mutex_lock(&self.lock);
+	old = self.units;
 	self.units = units;
-	self.unit_count = units ? count : 0;
-	slurm_info("job_submit/fabric: %s: %zu units", self.conf->fabric_json, self.unit_count);
+	self.unit_count = count;
+	pthread_mutex_unlock(&self.lock);
+	free(old);
+	slurm_info("job_submit/fabric: %s: %zu units, %zu hosts (all that have a name, whether "
+		   "Slurm has them or not)",
+		   self.conf->fabric_json, count, hosts);
+}
+
+static struct timespec next_look(void)
+{
+	struct timespec at;
+
+	clock_gettime(CLOCK_MONOTONIC, &at);
+	at.tv_sec += WATCH_MS / 1000;
+	at.tv_nsec += WATCH_MS % 1000 * 1000000L;
+	if (at.tv_nsec >= 1000000000L) {
+		at.tv_sec++;
+		at.tv_nsec -= 1000000000L;
+	}
+	return at;
+}
+
+static void *watch(void *unused)
+{
+	(void)unused;
+	pthread_mutex_lock(&self.lock);
+	while (!self.stop) {
+		struct timespec at = next_look();
+
+		if (pthread_cond_timedwait(&self.wake, &self.lock, &at) != ETIMEDOUT)
+			continue;
+		pthread_mutex_unlock(&self.lock);
+		read_conf();
+		read_fabric();
+		pthread_mutex_lock(&self.lock);
+	}
+	pthread_mutex_unlock(&self.lock);
+	return NULL;
+}
+
+/*
+ * Once in a process: a slurmctld that becomes a daemon behind init() loses the thread, and the first
+ * job starts another. It takes none of slurmctld's signals. Called with the lock held.
+ */
+static void start_watch(void)
+{
+	pthread_condattr_t attr;
+	sigset_t all, was;
+	int rc;
+
+	if (self.started == getpid())
+		return;
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&self.wake, &attr);
+	pthread_condattr_destroy(&attr);
+	sigfillset(&all);
+	pthread_sigmask(SIG_SETMASK, &all, &was);
+	rc = pthread_create(&self.thread, NULL, watch, NULL);
+	pthread_sigmask(SIG_SETMASK, &was, NULL);
+	self.started = rc == 0 ? getpid() : 0;
+	if (rc == 0)
+		return;
+	pthread_cond_destroy(&self.wake);
+	slurm_error("job_submit/fabric: no thread can be made, changed files are not seen: %s",
+		    strerror(rc));
 }
 
 static void tell(char **err_msg, const char *text)
@@ -200,7 +286,9 @@ static void place(job_desc_msg_t *job, const struct class_wish *wish,
 
 	if (job->min_nodes != NO_VAL && job->min_nodes == job->max_nodes)
 		facts.nodes = job->min_nodes;
-	class_decide(wish, class->wait_ns, self.units, self.unit_count, &facts,
+	facts.fabric = self.unit_count > 0;
+	facts.fewest = fabric_fewest_units(self.units, self.unit_count, facts.nodes);
+	class_decide(wish, class->wait_ns, &facts,
 		     class_max_wait(&slurm_conf ? slurm_conf.sched_params : NULL), &plan);
 	if (plan.place) {
 		job->req_switch = plan.switches;
@@ -217,55 +305,56 @@ static int submit(job_desc_msg_t *job, char **err_msg, bool may_place)
 
 	if (access(conf_off_path(), F_OK) == 0)
 		return SLURM_SUCCESS;
-	read_conf();
-	read_fabric();
+	pthread_mutex_lock(&self.lock);
+	start_watch();
 	rc = read_wish(job, &wish, &class, err_msg);
 	if (rc == SLURM_SUCCESS && class && may_place && strcmp(class->name, "any"))
 		place(job, &wish, class, err_msg);
+	pthread_mutex_unlock(&self.lock);
 	return rc;
 }
 
-/* Reads both files once, so that the first job does not wait for it. */
 int init(void)
 {
-	pthread_mutex_lock(&self.lock);
 	read_conf();
 	read_fabric();
+	pthread_mutex_lock(&self.lock);
+	start_watch();
 	pthread_mutex_unlock(&self.lock);
 	return SLURM_SUCCESS;
 }
 
 int fini(void)
 {
+	if (self.started == getpid()) {
+		pthread_mutex_lock(&self.lock);
+		self.stop = true;
+		pthread_cond_signal(&self.wake);
+		pthread_mutex_unlock(&self.lock);
+		pthread_join(self.thread, NULL);
+		pthread_cond_destroy(&self.wake);
+	}
 	conf_free(self.conf);
 	free(self.units);
 	self.conf = NULL;
 	self.units = NULL;
 	self.unit_count = 0;
 	self.conf_file.known = self.fabric_file.known = false;
+	self.started = 0;
+	self.stop = false;
 	return SLURM_SUCCESS;
 }
 
 int job_submit(job_desc_msg_t *job, uint32_t uid, char **err_msg)
 {
-	int rc;
-
 	(void)uid;
-	pthread_mutex_lock(&self.lock);
-	rc = submit(job, err_msg, true);
-	pthread_mutex_unlock(&self.lock);
-	return rc;
+	return submit(job, err_msg, true);
 }
 
 /* A class that comes with a modification is checked; nodes are asked for at submission only. */
 int job_modify(job_desc_msg_t *job, void *job_record, uint32_t uid, char **err_msg)
 {
-	int rc;
-
 	(void)job_record;
 	(void)uid;
-	pthread_mutex_lock(&self.lock);
-	rc = submit(job, err_msg, false);
-	pthread_mutex_unlock(&self.lock);
-	return rc;
+	return submit(job, err_msg, false);
 }

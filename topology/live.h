@@ -8,7 +8,7 @@
 #include "subnet.h"
 
 struct live_options {
-	unsigned timeout_ms; /* for one packet; 3 tries */
+	unsigned timeout_ms; /* for one packet, which is sent up to 4 times */
 	unsigned max_smps;   /* packets on the wire at a time */
 };
 

@@ -6,15 +6,13 @@
  * or a fabric.json, hands it to the pure parts, and puts their text where it was asked for. Results
  * go to standard output or -o, everything for people to standard error.
  */
-#ifdef HAVE_CONFIG_H
-#endif
-
 #include <errno.h>
 #include <getopt.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/stat.h>
 #include <time.h>
 #include <unistd.h>
 
@@ -57,7 +55,7 @@ static const char discover_help[] =
 	"\n"
 	"      --from FILE        read the output of ibnetdiscover instead; - is standard input\n"
 	"  -o, --output FILE      replace FILE atomically, only if the fabric changed\n"
-	"      --timeout MS       wait so long for the answer to a packet, 3 tries (1000)\n"
+	"      --timeout MS       wait so long for an answer before asking again, 3 times (1000)\n"
 	"      --max-smps N       packets on the wire at a time (32)\n"
 	"      --accept-partial   write also when something is known to be missing\n"
 	"      --json             a summary as JSON on standard output; needs -o\n"
@@ -79,6 +77,7 @@ struct options {
 	const char *from;   /* NULL: live, or fabric.json */
 	const char *fabric; /* NULL: the one of fabric.conf */
 	const char *output; /* NULL: standard output */
+	char *target;	    /* output with symbolic links followed: what is replaced */
 	const char *nodes;  /* NULL: all */
 	struct live_options live;
 	bool accept_partial, json, help;
@@ -95,15 +94,16 @@ struct outcome {
 
 static void say(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 
+/* Names of files and what is in them come from outside: nothing of it moves the terminal. */
 static void say(const char *fmt, ...)
 {
+	char raw[2048], safe[2048];
 	va_list ap;
 
-	fputs("sfabric-topology: ", stderr);
 	va_start(ap, fmt);
-	vfprintf(stderr, fmt, ap);
+	vsnprintf(raw, sizeof(raw), fmt, ap);
 	va_end(ap);
-	fputc('\n', stderr);
+	fprintf(stderr, "sfabric-topology: %s\n", text_printable(raw, safe, sizeof(safe)));
 }
 
 static void say_all(const char *label, char *const *lines, size_t kept, size_t total)
@@ -298,8 +298,8 @@ static int judge(const struct options *o, const struct outcome *out)
 		return NOTHING;
 	}
 	if (f->missing_count && !o->accept_partial) {
-		say("the discovery is incomplete, nothing is written; --accept-partial writes it "
-		    "nevertheless");
+		say("the discovery is incomplete, nothing is written; discover again, with a longer "
+		    "--timeout if packets were lost; --accept-partial writes it nevertheless");
 		return INCOMPLETE;
 	}
 	return DONE;
@@ -316,6 +316,32 @@ static int print(const char *text)
 	return DONE;
 }
 
+/*
+ * A rename puts the new file in the place of whatever was there: that must be a file, or nothing.
+ * Found out before the fabric is asked, which can take minutes.
+ */
+static int check_output(struct options *o)
+{
+	struct stat st;
+
+	if (!o->output)
+		return DONE;
+	o->target = realpath(o->output, NULL);
+	if (!o->target && errno == ENOENT && lstat(o->output, &st) < 0)
+		o->target = strdup(o->output);
+	if (!o->target) {
+		say("%s: %s", o->output, strerror(errno));
+		return FAILED;
+	}
+	if (stat(o->target, &st) == 0 && !S_ISREG(st.st_mode)) {
+		say("%s: is no regular file and would be replaced by one; without -o the result "
+		    "goes to standard output",
+		    o->output);
+		return FAILED;
+	}
+	return DONE;
+}
+
 static int write_fabric(const struct options *o, struct outcome *out)
 {
 	struct err err = { "" };
@@ -323,7 +349,7 @@ static int write_fabric(const struct options *o, struct outcome *out)
 	int rc;
 
 	if (o->output) {
-		rc = fabric_save(out->fabric, o->output, &out->changed, &err);
+		rc = fabric_save(out->fabric, o->target, &out->changed, &err);
 		if (rc < 0)
 			say("%s", err.text);
 		return rc < 0 ? FAILED : DONE;
@@ -357,8 +383,8 @@ static int write_text(const struct options *o, struct outcome *out, const char *
 	out->changed = true;
 	if (!o->output)
 		return print(text);
-	out->changed = !holds_already(o->output, text);
-	if (out->changed && io_write_atomic(o->output, text, strlen(text), 0644, &err) < 0) {
+	out->changed = !holds_already(o->target, text);
+	if (out->changed && io_write_atomic(o->target, text, strlen(text), 0644, &err) < 0) {
 		say("%s", err.text);
 		return FAILED;
 	}
@@ -435,11 +461,12 @@ static void outcome_clear(struct outcome *out)
 
 /* Commands. */
 
-static int finish(const struct options *o, struct outcome *out, int status)
+static int finish(struct options *o, struct outcome *out, int status)
 {
 	if (o->json && out->fabric)
 		status = print_summary(o, out, status);
 	outcome_clear(out);
+	free(o->target);
 	return status;
 }
 
@@ -455,7 +482,9 @@ static int cmd_discover(int argc, char **argv)
 		fputs(discover_help, stdout);
 		return print(exit_help);
 	}
-	status = discover(&o, &out);
+	status = check_output(&o);
+	if (status == DONE)
+		status = discover(&o, &out);
 	if (status == DONE)
 		status = judge(&o, &out);
 	if (status == DONE)
@@ -540,7 +569,9 @@ static int cmd_conf(int argc, char **argv)
 		say("--nodes: %s", err.text);
 		return WRONG_USE;
 	}
-	status = o.from ? discover(&o, &out) : read_fabric(&o, &out);
+	status = check_output(&o);
+	if (status == DONE)
+		status = o.from ? discover(&o, &out) : read_fabric(&o, &out);
 	if (status == DONE)
 		status = judge(&o, &out);
 	if (status == DONE)

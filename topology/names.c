@@ -62,6 +62,19 @@ static bool is_known_device(const char *word)
 	return false;
 }
 
+/*
+ * Slurm's host lists take the digits at the end of a name for a number and put 18446744073709551615
+ * in the place of one that does not fit: such a name would become another one in topology.conf.
+ */
+static bool ends_in_huge_number(const char *name)
+{
+	size_t len = strlen(name), digits = 0;
+
+	while (digits < len && isdigit((unsigned char)name[len - 1 - digits]))
+		digits++;
+	return digits > 18;
+}
+
 /* Cuts the domain off, and refuses what can't be a host's name. */
 static bool clean_host(char *host)
 {
@@ -69,7 +82,7 @@ static bool clean_host(char *host)
 		return false; /* a number or an address */
 	host[strcspn(host, ".")] = '\0';
 	return isalnum((unsigned char)host[0]) && name_valid(host, FABRIC_NAME_MAX) &&
-	       !is_installers(host) && !is_known_device(host);
+	       !is_installers(host) && !is_known_device(host) && !ends_in_huge_number(host);
 }
 
 bool names_host(const char *description, char host[NAME_ROOM], char device[NAME_ROOM])
@@ -145,7 +158,7 @@ static bool managed(const char *description, bool with_asic, char name[NAME_ROOM
 static bool is_reserved(const char *name)
 {
 	return strncmp(name, "S-", 2) == 0 || strcasecmp(name, "DEFAULT") == 0 ||
-	       strcasecmp(name, "ALL") == 0;
+	       strcasecmp(name, "ALL") == 0 || ends_in_huge_number(name);
 }
 
 void names_switch(const char *description, char name[NAME_ROOM])

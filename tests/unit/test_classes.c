@@ -1,11 +1,39 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * test_classes.c - placement classes: what --fabric may say, the fewest units that hold a job
- * (against trying all sets of units), and what is asked of Slurm.
+ * test_classes.c - placement classes: what --fabric may say and what is asked of Slurm; and the
+ * plugin itself (its source is included), with the test in slurmctld's place.
  */
 #include "unit.h"
 
-#include "classes.h"
+#define WATCH_MS 10
+#include "job_submit_fabric.c"
+
+#include <fcntl.h>
+
+/* What slurmctld has for its plugins. */
+
+slurm_conf_t slurm_conf;
+
+char *slurm_xstrdup(const char *text)
+{
+	return strdup(text);
+}
+
+void slurm_xfree(void **item)
+{
+	free(*item);
+	*item = NULL;
+}
+
+void slurm_info(const char *fmt, ...)
+{
+	(void)fmt;
+}
+
+void slurm_error(const char *fmt, ...)
+{
+	(void)fmt;
+}
 
 #define SECONDS INT64_C(1000000000)
 
@@ -93,82 +121,16 @@ static void the_last_class_in_the_environment_wins(void **state)
 	assert_null(class_find(NULL, 0));
 }
 
-/* The same by trying every set of units. */
-static uint32_t fewest_by_trying(const struct class_unit *units, size_t count, uint32_t hosts)
-{
-	uint32_t fewest = 0;
-
-	for (uint32_t set = 1; set < 1u << count; set++) {
-		uint32_t held = 0, used = 0;
-		size_t island = FABRIC_NONE;
-		bool apart = false;
-
-		for (size_t i = 0; i < count; i++)
-			if (set & 1u << i) {
-				apart |= island != FABRIC_NONE && island != units[i].island;
-				island = units[i].island;
-				held += units[i].hosts;
-				used++;
-			}
-		if (!apart && held >= hosts && (fewest == 0 || used < fewest))
-			fewest = used;
-	}
-	return fewest;
-}
-
-static void fewest_units_are_fewest(void **state)
-{
-	unsigned int seed = 7;
-
-	(void)state;
-	for (int round = 0; round < 200; round++) {
-		struct fabric_pod pods[3] = { { .island = 2 }, { .island = 0 }, { .island = 2 } };
-		struct fabric_unit f_units[6] = { 0 };
-		struct fabric_host hosts[24] = { 0 };
-		struct fabric f = { .pods = pods,
-				    .pod_count = 3,
-				    .units = f_units,
-				    .unit_count = 6,
-				    .hosts = hosts,
-				    .host_count = 24 };
-		struct class_unit *units;
-		size_t count;
-
-		for (size_t i = 0; i < 6; i++)
-			f_units[i].pod = (size_t)(rand_r(&seed) % 3);
-		for (size_t i = 0; i < 24; i++)
-			hosts[i].unit =
-				rand_r(&seed) % 8 == 0 ? FABRIC_NONE : (size_t)(rand_r(&seed) % 6);
-		units = class_units(&f, &count);
-		assert_non_null(units);
-		assert_int_equal(count, 6);
-		for (uint32_t n = 1; n <= 25; n++)
-			assert_int_equal(class_fewest(units, count, n),
-					 fewest_by_trying(units, count, n));
-		free(units);
-	}
-}
-
-static void no_fabric_no_units(void **state)
-{
-	struct fabric f = { 0 };
-	size_t count = 1;
-
-	(void)state;
-	assert_null(class_units(&f, &count));
-	assert_int_equal(count, 0);
-	assert_int_equal(class_fewest(NULL, 0, 4), 0);
-}
-
-static const struct class_unit two_by_two[] = { { 0, 2 }, { 0, 2 } };
-
+/* On a fabric of two units with two hosts each. */
 static struct class_plan plan_for(const char *wish_text, struct class_job job, int64_t wait_ns,
 				  uint32_t max_wait_s)
 {
 	struct class_wish wish = parsed(wish_text);
 	struct class_plan plan;
 
-	class_decide(&wish, wait_ns, two_by_two, 2, &job, max_wait_s, &plan);
+	job.fabric = true;
+	job.fewest = job.nodes > 4 ? 0 : (job.nodes + 1) / 2;
+	class_decide(&wish, wait_ns, &job, max_wait_s, &plan);
 	return plan;
 }
 
@@ -228,7 +190,7 @@ static void without_a_fabric_nothing_is_asked(void **state)
 	struct class_plan plan;
 
 	(void)state;
-	class_decide(&wish, SECONDS, NULL, 0, &job, 300, &plan);
+	class_decide(&wish, SECONDS, &job, 300, &plan);
 	assert_false(plan.place);
 	assert_string_equal(plan.note, "");
 }
@@ -257,20 +219,171 @@ static void max_switch_wait_is_found(void **state)
 	assert_int_equal(class_max_wait("max_switch_wait=99999999999999999999"), 300);
 }
 
+/* The plugin. */
+
+struct place {
+	char *folder, *conf, *fabric;
+};
+
+static void write_file(const char *path, const char *text)
+{
+	struct err err = { "" };
+
+	if (io_write_atomic(path, text, strlen(text), 0644, &err) < 0)
+		fail_msg("%s", err.text);
+}
+
+/* fabric.conf and the golden fabric.json (two units of two hosts) in a folder of their own. */
+static struct place make_place(void)
+{
+	struct place p = { .folder = test_folder() };
+	char *text;
+	size_t len;
+
+	p.conf = io_format("%s/fabric.conf", p.folder);
+	p.fabric = io_format("%s/fabric.json", p.folder);
+	text = io_format("server = {\"none\"}\nstate_dir = \"%s\"\n", p.folder);
+	write_file(p.conf, text);
+	free(text);
+	text = test_data("contract/fabric.json", &len);
+	write_file(p.fabric, text);
+	free(text);
+	setenv(CONF_VARIABLE, p.conf, 1);
+	assert_int_equal(init(), SLURM_SUCCESS);
+	return p;
+}
+
+static void remove_place(struct place *p)
+{
+	fini();
+	unsetenv(CONF_VARIABLE);
+	unlink(p->conf);
+	unlink(p->fabric);
+	rmdir(p->folder);
+	free(p->conf);
+	free(p->fabric);
+	free(p->folder);
+}
+
+/* Submits a job of that class and so many nodes; *switches gets what Slurm is asked for. */
+static int submitted(const char *class, uint32_t nodes, uint32_t *switches, char **said)
+{
+	char *option = io_format("_SLURM_SPANK_OPTION_fabric_fabric=%s", class);
+	job_desc_msg_t job = {
+		.spank_job_env = &option,
+		.spank_job_env_size = 1,
+		.min_nodes = nodes,
+		.max_nodes = nodes,
+		.req_switch = NO_VAL,
+	};
+	int rc;
+
+	*said = NULL;
+	rc = job_submit(&job, 1000, said);
+	*switches = job.req_switch;
+	free(option);
+	return rc;
+}
+
+static void assert_switches(const char *class, uint32_t nodes, uint32_t switches)
+{
+	uint32_t is;
+	char *said;
+
+	assert_int_equal(submitted(class, nodes, &is, &said), SLURM_SUCCESS);
+	assert_int_equal(is, switches);
+	free(said);
+}
+
+static void the_plugin_places(void **state)
+{
+	struct place p = make_place();
+	uint32_t switches;
+	char *said;
+
+	(void)state;
+	assert_switches("compact", 2, 1);
+	assert_switches("compact", 3, 2);
+	assert_switches("any", 3, NO_VAL);
+	assert_switches("compact", 5, NO_VAL);
+	assert_int_equal(submitted("nosuch", 2, &switches, &said), ESLURM_NOT_SUPPORTED);
+	assert_non_null(strstr(said, "any, compact, and off"));
+	free(said);
+	remove_place(&p);
+}
+
+/* Waits until a class is known, or no longer: for some seconds at most. */
+static bool comes_true(const char *class, bool known)
+{
+	for (int i = 0; i < 1000; i++) {
+		uint32_t switches;
+		char *said;
+		int rc = submitted(class, 1, &switches, &said);
+
+		free(said);
+		if ((rc == SLURM_SUCCESS) == known)
+			return true;
+		usleep(10000);
+	}
+	return false;
+}
+
+static void changed_files_are_seen(void **state)
+{
+	struct place p = make_place();
+	char *text = io_format("server = {\"none\"}\nstate_dir = \"%s\"\nclass \"wide\" { }\n",
+			       p.folder);
+
+	(void)state;
+	assert_switches("compact", 3, 2);
+	write_file(p.conf, text);
+	assert_true(comes_true("wide", true));
+	write_file(p.conf, "bogus = 1\n"); /* a broken one changes nothing */
+	write_file(p.fabric, "{");
+	usleep(100000);
+	assert_true(comes_true("wide", true));
+	assert_switches("compact", 3, 2);
+	free(text);
+	remove_place(&p);
+}
+
+/* slurmctld's locks are held in job_submit(): it must not wait for a file that is being read. */
+static void no_job_waits_for_a_file(void **state)
+{
+	struct place p = make_place();
+	int fd;
+
+	(void)state;
+	assert_switches("compact", 3, 2);
+	unlink(p.fabric);
+	assert_int_equal(mkfifo(p.fabric, 0600), 0);
+	/* A writer can open it when the thread is about to read: from there on it waits for us. */
+	fd = open(p.fabric, O_WRONLY);
+	assert_true(fd >= 0);
+	assert_switches("compact", 3, 2);
+	assert_switches("compact", 2, 1);
+	assert_int_equal(write(fd, "{", 1), 1);
+	assert_switches("compact", 3, 2);
+	unlink(p.fabric);
+	close(fd);
+	remove_place(&p);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(good_classes_are_read),
 		cmocka_unit_test(bad_classes_are_refused),
 		cmocka_unit_test(the_last_class_in_the_environment_wins),
-		cmocka_unit_test(fewest_units_are_fewest),
-		cmocka_unit_test(no_fabric_no_units),
 		cmocka_unit_test(compact_asks_for_the_fewest),
 		cmocka_unit_test(the_wait_is_cut_and_told),
 		cmocka_unit_test(jobs_that_are_left_alone),
 		cmocka_unit_test(without_a_fabric_nothing_is_asked),
 		cmocka_unit_test(long_notes_are_cut),
 		cmocka_unit_test(max_switch_wait_is_found),
+		cmocka_unit_test(the_plugin_places),
+		cmocka_unit_test(changed_files_are_seen),
+		cmocka_unit_test(no_job_waits_for_a_file),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

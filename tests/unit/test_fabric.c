@@ -294,6 +294,111 @@ static void states(void **state)
 	assert_false(link_state_parse("", &is));
 }
 
+/* Units. */
+
+/* The same by trying every set of units. */
+static uint32_t fewest_by_trying(const struct fabric_unit_size *units, size_t count, uint32_t hosts)
+{
+	uint32_t fewest = 0;
+
+	for (uint32_t set = 1; set < 1u << count; set++) {
+		uint32_t held = 0, used = 0;
+		size_t island = FABRIC_NONE;
+		bool apart = false;
+
+		for (size_t i = 0; i < count; i++)
+			if (set & 1u << i) {
+				apart |= island != FABRIC_NONE && island != units[i].island;
+				island = units[i].island;
+				held += units[i].hosts;
+				used++;
+			}
+		if (!apart && held >= hosts && (fewest == 0 || used < fewest))
+			fewest = used;
+	}
+	return fewest;
+}
+
+static void fewest_units_are_fewest(void **state)
+{
+	unsigned int seed = 7;
+
+	(void)state;
+	for (int round = 0; round < 200; round++) {
+		struct fabric_pod pods[3] = { { .island = 2 }, { .island = 0 }, { .island = 2 } };
+		struct fabric_unit f_units[6] = { 0 };
+		struct fabric_host hosts[24] = { 0 };
+		struct fabric f = { .pods = pods,
+				    .pod_count = 3,
+				    .units = f_units,
+				    .unit_count = 6,
+				    .hosts = hosts,
+				    .host_count = 24 };
+		struct fabric_unit_size *units;
+		size_t count;
+
+		for (size_t i = 0; i < 6; i++)
+			f_units[i].pod = (size_t)(rand_r(&seed) % 3);
+		for (size_t i = 0; i < 24; i++)
+			hosts[i].unit =
+				rand_r(&seed) % 8 == 0 ? FABRIC_NONE : (size_t)(rand_r(&seed) % 6);
+		units = fabric_unit_sizes(&f, &count);
+		assert_non_null(units);
+		assert_int_equal(count, 6);
+		for (uint32_t n = 1; n <= 25; n++)
+			assert_int_equal(fabric_fewest_units(units, count, n),
+					 fewest_by_trying(units, count, n));
+		free(units);
+	}
+}
+
+static void no_fabric_no_units(void **state)
+{
+	struct fabric f = { 0 };
+	size_t count = 1;
+
+	(void)state;
+	assert_null(fabric_unit_sizes(&f, &count));
+	assert_int_equal(count, 0);
+	assert_int_equal(fabric_fewest_units(NULL, 0, 4), 0);
+}
+
+/* What is read of the groups alone is what is read of the whole. */
+static void groups_alone(void **state)
+{
+	size_t len, count, few_count;
+	char *text = test_data("contract/fabric.json", &len);
+	struct err err = { "" };
+	struct fabric *whole = golden_fabric(),
+		      *few = fabric_parse_groups(text, len, "golden", &err);
+	struct fabric_unit_size *sizes = fabric_unit_sizes(whole, &count), *few_sizes;
+
+	(void)state;
+	if (!few)
+		fail_msg("%s", err.text);
+	few_sizes = fabric_unit_sizes(few, &few_count);
+	assert_int_equal(few->port_count, 0);
+	assert_int_equal(few_count, count);
+	for (size_t i = 0; i < count; i++) {
+		assert_int_equal(few_sizes[i].island, sizes[i].island);
+		assert_int_equal(few_sizes[i].hosts, sizes[i].hosts);
+	}
+	free(sizes);
+	free(few_sizes);
+	fabric_free(whole);
+	fabric_free(few);
+	for (size_t cut = 0; cut + 1 < len; cut++) {
+		char *part = malloc(cut + 1); /* so that ASan sees the end */
+		memcpy(part, text, cut);
+		few = fabric_parse_groups(part, cut, "golden", &err);
+		if (few)
+			fail_msg("cut at %zu it was read", cut);
+		assert_non_null(strstr(err.text, "golden"));
+		free(part);
+	}
+	free(text);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -301,6 +406,9 @@ int main(void)
 		cmocka_unit_test(cut_anywhere),	   cmocka_unit_test(refusals),
 		cmocka_unit_test(wrong_types),	   cmocka_unit_test(saving),
 		cmocka_unit_test(missing_is_kept), cmocka_unit_test(states),
+		cmocka_unit_test(fewest_units_are_fewest),
+		cmocka_unit_test(no_fabric_no_units),
+		cmocka_unit_test(groups_alone),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

@@ -33,6 +33,40 @@ static void broken_text(void **state)
 	json_object_put(fine);
 }
 
+/* Some keys of an object: the others are skipped whatever is in them. */
+static void some_keys(void **state)
+{
+	static const char *const keys[] = { "a", "long", NULL };
+	static const char *const bad[] = {
+		"", "[]", "{", "{\"a\"", "{\"a\":", "{\"a\":}", "{\"a\":1", "{\"a\":1,}", "{\"a\":1}x",
+		"{\"a\":1 \"b\":2}", "{\"x\":[1,{}", "{\"x\":\"\\", "{\"x\":\"", "{a:1}", "{\"a\":[1}]}",
+		"{\"a\":nul}", "{\"a\":\"\xff\"}", "{\"a\":{\"b\":}}", "{,}",
+	};
+	struct err err = { "" };
+	static const char good[] = " {\"x\": [\"]\", {\"a\": 2}, \"\\\"}\"], \"a\": 1,\n\"y\": -2.5e3, "
+				   "\"long\" : [ {\"x\": null} ] , \"z\":{}}\n ";
+	json_object *o = json_parse_keys(good, strlen(good), keys, "file.json", &err), *value;
+
+	(void)state;
+	if (!o)
+		fail_msg("%s", err.text);
+	assert_int_equal(json_object_object_length(o), 2);
+	assert_true(json_object_object_get_ex(o, "a", &value));
+	assert_int_equal(json_object_get_int(value), 1);
+	assert_true(json_object_object_get_ex(o, "long", &value));
+	assert_int_equal(json_object_array_length(value), 1);
+	json_object_put(o);
+	for (size_t i = 0; i < sizeof(bad) / sizeof(bad[0]); i++) {
+		o = json_parse_keys(bad[i], strlen(bad[i]), keys, "file.json", &err);
+		if (o)
+			fail_msg("%s was read", bad[i]);
+		assert_memory_equal(err.text, "file.json:1: ", 13);
+	}
+	o = json_parse_keys("{}", 2, keys, "file.json", &err);
+	assert_non_null(o);
+	json_object_put(o);
+}
+
 static void sticky_reader(void **state)
 {
 	struct err err = { "" };
@@ -129,7 +163,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(broken_text),
-		cmocka_unit_test(sticky_reader),
+		cmocka_unit_test(some_keys), cmocka_unit_test(sticky_reader),
 		cmocka_unit_test(formats),
 		cmocka_unit_test(job_field),
 	};

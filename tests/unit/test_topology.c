@@ -15,6 +15,22 @@
 #include "tree_conf.h"
 #include "unit.h"
 
+#include <sys/stat.h>
+
+int topology_main(int argc, char **argv);
+#define main topology_main
+#include "main.c"
+#undef main
+
+/* In place of live.c, which needs a fabric. */
+struct subnet *live_discover(const struct live_options *options, char **source, struct err *err)
+{
+	(void)options;
+	*source = NULL;
+	err_set(err, ENODEV, "no fabric in unit tests");
+	return NULL;
+}
+
 /* A subnet under construction: node n has GUID base + n. */
 
 #define SWITCH_GUID UINT64_C(0x1000)
@@ -185,6 +201,9 @@ static void host_names(void **state)
 		{ "n[1-2] mlx5_0", NULL, NULL },
 		{ "n1,n2 mlx5_0", NULL, NULL },
 		{ "-x mlx5_0", NULL, NULL },
+		{ "DEFAULT mlx5_0", NULL, NULL },
+		{ "n18446744073709551616 mlx5_0", NULL, NULL },
+		{ "n999999999999999999 mlx5_0", "n999999999999999999", "mlx5_0" },
 		{ "n\033[2J mlx5_0", NULL, NULL },
 		{ "0123456789012345678901234567890123456789012345678901234567890123 mlx5_0", NULL,
 		  NULL },
@@ -217,8 +236,10 @@ static void switch_names(void **state)
 		{ "default", "" },
 		{ "", "" },
 		{ ";;;", "" },
-		{ "0123456789012345678901234567890123456789012345678901234567890123456789",
-		  "012345678901234567890123456789012345678901234567890123456789012" },
+		{ "abcdefghijabcdefghijabcdefghijabcdefghijabcdefghijabcdefghijabcdefghij",
+		  "abcdefghijabcdefghijabcdefghijabcdefghijabcdefghijabcdefghijabc" },
+		{ "leaf18446744073709551616", "" }, /* not what it is when a host list is read */
+		{ "leaf999999999999999999", "leaf999999999999999999" },
 	};
 	char name[NAME_ROOM];
 
@@ -274,6 +295,51 @@ static void switch_names_are_unique(void **state)
 	assert_string_equal(f->switches[2].name, "S-0000000000001003");
 	assert_string_equal(f->switches[3].name, "S-0000000000001004");
 	assert_string_equal(f->switches[4].name, "alone");
+	fabric_free(f);
+}
+
+/* A description that claims another switch's GUID form, in the form of a managed switch. */
+static void no_switch_takes_a_guid_name(void **state)
+{
+	struct subnet *s = subnet_new();
+	struct fabric *f;
+
+	(void)state;
+	add_switch(s, 1, "Quantum Mellanox Technologies");
+	add_switch(s, 2, "MF0;S-0000000000001001:MQM9700/U1");
+	add_switch(s, 3, "MF0;S-0000000000001002:MQM9700/U1");
+	add_switch(s, 4, "MF0;default:MQM9700/U1");
+	f = fabric_of(s);
+	for (unsigned i = 0; i < 4; i++) {
+		char name[NAME_ROOM];
+		names_switch_guid(SWITCH_GUID + 1 + i, name);
+		assert_string_equal(f->switches[i].name, name);
+	}
+	fabric_free(f);
+}
+
+/* What is cut off long names must not make two groups one name. */
+static void long_names_stay_apart(void **state)
+{
+	static const char *const names[] = {
+		"datacentre-north-row-17-rack-0042-position-38-leaf-switch-one-a",
+		"datacentre-north-row-17-rack-0042-position-38-leaf-switch-one-b",
+	};
+	struct subnet *s = subnet_new();
+	struct fabric *f;
+
+	(void)state;
+	add_switch(s, 1, names[0]); /* two islands of one switch */
+	add_switch(s, 2, names[1]);
+	add_hca(s, 1, "n1", 1, 1);
+	add_hca(s, 2, "n2", 1, 2);
+	add_hca(s, 3, "n3", 2, 1);
+	add_hca(s, 4, "n4", 2, 2);
+	f = fabric_of(s);
+	assert_string_equal(unit_of(f, "n1")->name, names[0]);
+	assert_string_not_equal(pod_of(f, "n1"), pod_of(f, "n3"));
+	assert_string_not_equal(island_of(f, "n1"), island_of(f, "n3"));
+	free(tree_of(f));
 	fabric_free(f);
 }
 
@@ -412,8 +478,8 @@ static void refuses_what_is_no_dump(void **state)
 {
 	static const char *const texts[] = {
 		"", "\n", "hello\n", "Switch : 0x10 ports 36 \"x\" base port 0 lid 1 lmc 0\n",
-		"CA   134  1 0x7cfe9003003b4bde 4x EDR - SW  1719 10 0x7cfe9003009ce5b0 ( 'a' - "
-		"'b' )\n"
+		("CA   134  1 0x7cfe9003003b4bde 4x EDR - SW  1719 10 0x7cfe9003009ce5b0 ( 'a' - "
+		 "'b' )\n"),
 	};
 
 	(void)state;
@@ -440,6 +506,26 @@ static void two_peers(void **state)
 	assert_int_equal(s->missing.total, 1);
 	assert_non_null(strstr(s->missing.lines[0], "two peers"));
 	subnet_free(s);
+}
+
+/* A loop-back plug is told of, and is no link: fabric.json could not be read with it. */
+static void a_loop_back_plug(void **state)
+{
+	struct subnet *s = subnet_new();
+	struct fabric *f;
+
+	(void)state;
+	add_switch(s, 1, "a");
+	add_link(s, 1, 1, 1, 1);
+	add_hca(s, 1, "n1", 1, 2);
+	assert_int_equal(subnet_finish(s), 0);
+	assert_int_equal(s->cable_count, 1);
+	assert_int_equal(s->missing.total, 0);
+	assert_int_equal(s->warnings.total, 1);
+	assert_non_null(strstr(s->warnings.lines[0], "loop-back"));
+	f = fabric_of(s);
+	assert_int_equal(f->link_count, 0);
+	fabric_free(f);
 }
 
 static void sentences_are_bounded(void **state)
@@ -1201,6 +1287,148 @@ static void clashing_names(void **state)
 	fabric_free(f);
 }
 
+/* The program, its source included. */
+
+static struct {
+	char *folder, *out, *said;
+} run;
+
+/* Runs sfabric-topology with these arguments (NULL at the end); its output is in run.out, .said. */
+static int topology(const char *first, ...)
+{
+	char *argv[16] = { (char *)"sfabric-topology", (char *)first };
+	int argc = 1, out = dup(STDOUT_FILENO), said = dup(STDERR_FILENO), status;
+	va_list ap;
+
+	va_start(ap, first);
+	while (argv[argc] && argc < 14)
+		argv[++argc] = va_arg(ap, char *);
+	va_end(ap);
+	assert_non_null(freopen(run.out, "w", stdout));
+	assert_non_null(freopen(run.said, "w", stderr));
+	optind = 0;
+	status = topology_main(argc, argv);
+	fflush(stdout);
+	fflush(stderr);
+	dup2(out, STDOUT_FILENO);
+	dup2(said, STDERR_FILENO);
+	close(out);
+	close(said);
+	return status;
+}
+
+static char *content(const char *path)
+{
+	struct err err = { "" };
+	char *text;
+	size_t len;
+
+	if (io_read(path, 1u << 20, &text, &len, &err) < 0)
+		fail_msg("%s", err.text);
+	return text;
+}
+
+static void assert_said(const char *words)
+{
+	char *said = content(run.said);
+
+	if (!strstr(said, words))
+		fail_msg("\"%s\" does not say \"%s\"", said, words);
+	free(said);
+}
+
+static void start_runs(void)
+{
+	run.folder = test_folder();
+	run.out = io_format("%s/out", run.folder);
+	run.said = io_format("%s/said", run.folder);
+}
+
+static void end_runs(void)
+{
+	unlink(run.out);
+	unlink(run.said);
+	assert_int_equal(rmdir(run.folder), 0); /* no file is left half written */
+	free(run.folder);
+	free(run.out);
+	free(run.said);
+}
+
+static void exit_statuses(void **state)
+{
+	char *dump = io_format("%s/topology/rails.topo", TEST_DATA), *file, *text;
+
+	(void)state;
+	start_runs();
+	file = io_format("%s/topology.conf", run.folder);
+	assert_int_equal(topology("conf", "--from", dump, "-o", file, NULL), 0);
+	assert_said("wrote ");
+	assert_int_equal(topology("conf", "--from", dump, "-o", file, NULL), 0);
+	assert_said("unchanged: ");
+	assert_int_equal(topology("conf", "--from", dump, "--nodes", "x[1-3]", "-o", file, NULL), 1);
+	assert_said("x[1-3]");
+	assert_int_equal(topology("conf", "--from", dump, "--json", NULL), 2);
+	assert_int_equal(topology("conf", "--from", dump, "--nodes", "x[1-", NULL), 2);
+	assert_int_equal(topology("conf", "--from", "/nonexistent", "-o", file, NULL), 4);
+	assert_int_equal(topology("conf", "--from", dump, "-o", "/nonexistent/x", NULL), 4);
+	text = content(file);
+	assert_non_null(strstr(text, "\nSwitchName="));
+	free(text);
+	unlink(file);
+	end_runs();
+	free(file);
+	free(dump);
+}
+
+/* A rename over /dev/null would take it away from everybody. */
+static void only_files_are_replaced(void **state)
+{
+	char *dump = io_format("%s/topology/rails.topo", TEST_DATA), *fifo, *file, *link, *text;
+	struct stat st;
+
+	(void)state;
+	start_runs();
+	fifo = io_format("%s/fifo", run.folder);
+	file = io_format("%s/file", run.folder);
+	link = io_format("%s/link", run.folder);
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	assert_int_equal(symlink("file", link), 0);
+	assert_int_equal(topology("discover", "--from", dump, "-o", fifo, NULL), 4);
+	assert_said("no regular file");
+	assert_int_equal(topology("conf", "--from", dump, "-o", run.folder, NULL), 4);
+	assert_int_equal(topology("conf", "--from", dump, "-o", link, NULL), 4); /* to nothing */
+	assert_int_equal(stat(fifo, &st), 0);
+	assert_true(S_ISFIFO(st.st_mode));
+	fclose(fopen(file, "w"));
+	assert_int_equal(topology("conf", "--from", dump, "-o", link, NULL), 0);
+	assert_int_equal(lstat(link, &st), 0);
+	assert_true(S_ISLNK(st.st_mode)); /* what it points to was written */
+	text = content(file);
+	assert_non_null(strstr(text, "SwitchName="));
+	free(text);
+	unlink(fifo);
+	unlink(file);
+	unlink(link);
+	end_runs();
+	free(fifo);
+	free(file);
+	free(link);
+	free(dump);
+}
+
+static void nothing_moves_the_terminal(void **state)
+{
+	char *text;
+
+	(void)state;
+	start_runs();
+	assert_int_equal(topology("conf", "--from", "/nonexistent/\033[2J", NULL), 4);
+	text = content(run.said);
+	assert_null(strchr(text, '\033'));
+	free(text);
+	end_runs();
+}
+
 /* Real fabrics. */
 
 struct answer {
@@ -1260,11 +1488,14 @@ int main(void)
 		cmocka_unit_test(switch_names),
 		cmocka_unit_test(common_names),
 		cmocka_unit_test(switch_names_are_unique),
+		cmocka_unit_test(no_switch_takes_a_guid_name),
+		cmocka_unit_test(long_names_stay_apart),
 		cmocka_unit_test(reads_a_dump),
 		cmocka_unit_test(reads_what_people_save),
 		cmocka_unit_test(says_what_is_lost),
 		cmocka_unit_test(refuses_what_is_no_dump),
 		cmocka_unit_test(two_peers),
+		cmocka_unit_test(a_loop_back_plug),
 		cmocka_unit_test(sentences_are_bounded),
 		cmocka_unit_test(cut_anywhere),
 		cmocka_unit_test(any_bytes),
@@ -1291,6 +1522,9 @@ int main(void)
 		cmocka_unit_test(wanted_nodes),
 		cmocka_unit_test(unplaced_hosts),
 		cmocka_unit_test(clashing_names),
+		cmocka_unit_test(exit_statuses),
+		cmocka_unit_test(only_files_are_replaced),
+		cmocka_unit_test(nothing_moves_the_terminal),
 		cmocka_unit_test(corpus),
 	};
 

@@ -1,0 +1,193 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * slurmconf.c - see slurmconf.h.
+ *
+ * slurm.conf is lines of Key=Value pairs: keys in any case, values bare or in double quotes,
+ * comments from '#', and "Include FILE", which is looked for beside the file when it is no absolute
+ * path (slurm.conf(5)). Only what can stand in a host name or address is taken.
+ */
+#include "slurmconf.h"
+
+#include <ctype.h>
+#include <errno.h>
+#include <stdbool.h>
+#include <stdlib.h>
+#include <string.h>
+#include <strings.h>
+
+#include "io.h"
+
+#define FILE_MAX_BYTES (16u << 20)
+#define FILES_MAX 64 /* the file and all that it includes, so that a circle ends */
+#define HOSTS_MAX 64
+
+struct reader {
+	struct slurmconf *out;
+	const char *path; /* of the first file; the others lie beside it */
+	int files;
+};
+
+void slurmconf_clear(struct slurmconf *s)
+{
+	free(s->cluster);
+	for (size_t i = 0; i < s->host_count; i++)
+		free(s->hosts[i]);
+	free(s->hosts);
+	memset(s, 0, sizeof(*s));
+}
+
+struct span {
+	const char *at;
+	size_t len;
+};
+
+static bool is(struct span word, const char *text)
+{
+	return word.len == strlen(text) && strncasecmp(word.at, text, word.len) == 0;
+}
+
+/* The next Key=Value of a line; false at its end. A word without '=' is a key without a value. */
+static bool next_pair(const char **line, struct span *key, struct span *value)
+{
+	const char *p = *line + strspn(*line, " \t");
+
+	if (*p == '\0' || *p == '#')
+		return false;
+	*key = (struct span){ p, strcspn(p, " \t=#") };
+	*value = (struct span){ p + key->len, 0 };
+	p += key->len;
+	p += strspn(p, " \t");
+	if (*p == '=') {
+		p++;
+		p += strspn(p, " \t");
+		if (*p == '"') {
+			*value = (struct span){ p + 1, strcspn(p + 1, "\"") };
+			p = value->at + value->len;
+			p += *p == '"';
+		} else {
+			*value = (struct span){ p, strcspn(p, " \t#") };
+			p += value->len;
+		}
+	}
+	*line = p;
+	return true;
+}
+
+/* A copy of what accepted characters of the word there are from its start; NULL when none. */
+static char *copy_word(struct span word, const char *others)
+{
+	size_t len = 0;
+
+	while (len < word.len &&
+	       (isalnum((unsigned char)word.at[len]) || strchr(others, word.at[len])))
+		len++;
+	return len ? strndup(word.at, len) : NULL;
+}
+
+static void take_cluster(struct slurmconf *out, struct span value)
+{
+	char *name = copy_word(value, "_-.");
+
+	for (char *c = name; c && *c; c++)
+		*c = (char)tolower((unsigned char)*c);
+	if (!name)
+		return;
+	free(out->cluster);
+	out->cluster = name;
+}
+
+/* "name" or "name(address)". */
+static int take_host(struct slurmconf *out, struct span value)
+{
+	const char *open = memchr(value.at, '(', value.len);
+	char **more, *host;
+	bool known = false;
+
+	if (open)
+		value = (struct span){ open + 1, (size_t)(value.at + value.len - open - 1) };
+	host = copy_word(value, "_-.:");
+	for (size_t i = 0; host && i < out->host_count; i++)
+		known |= strcmp(out->hosts[i], host) == 0;
+	if (!host || known || out->host_count == HOSTS_MAX) {
+		free(host);
+		return 0;
+	}
+	more = reallocarray(out->hosts, out->host_count + 1, sizeof(*more));
+	if (!more) {
+		free(host);
+		return -ENOMEM;
+	}
+	out->hosts = more;
+	out->hosts[out->host_count++] = host;
+	return 0;
+}
+
+static int read_file(struct reader *r, const char *path, struct err *err);
+
+/* What is included and can't be read is Slurm's business, not ours. */
+static int include(struct reader *r, const char *line, struct err *err)
+{
+	const char *name = line + strspn(line, " \t"), *slash = strrchr(r->path, '/');
+	size_t len = strcspn(name, " \t#");
+	char *path;
+	int rc;
+
+	if (len == 0)
+		return 0;
+	path = *name == '/' || !slash ? strndup(name, len)
+				      : io_format("%.*s/%.*s", (int)(slash - r->path), r->path,
+						  (int)len, name);
+	rc = path ? read_file(r, path, err) : -ENOMEM;
+	free(path);
+	return rc == -ENOMEM ? rc : 0;
+}
+
+static int take_line(struct reader *r, const char *line, struct err *err)
+{
+	struct span key, value;
+	int rc = 0;
+
+	while (rc == 0 && next_pair(&line, &key, &value)) {
+		if (is(key, "Include"))
+			return include(r, line, err);
+		if (is(key, "ClusterName"))
+			take_cluster(r->out, value);
+		else if (is(key, "SlurmctldHost"))
+			rc = take_host(r->out, value);
+	}
+	return rc;
+}
+
+static int read_file(struct reader *r, const char *path, struct err *err)
+{
+	char *text, *save = NULL;
+	size_t len;
+	int rc;
+
+	if (++r->files > FILES_MAX)
+		return err_set(err, ELOOP, "%s: more than %d files are included", path, FILES_MAX);
+	rc = io_read(path, FILE_MAX_BYTES, &text, &len, err);
+	if (rc < 0)
+		return rc;
+	for (char *line = strtok_r(text, "\r\n", &save); rc == 0 && line;
+	     line = strtok_r(NULL, "\r\n", &save))
+		rc = take_line(r, line, err);
+	free(text);
+	return rc < 0 ? err_set(err, -rc, "%s: out of memory", path) : 0;
+}
+
+int slurmconf_load(const char *path, struct slurmconf *out, struct err *err)
+{
+	const char *named = path && *path ? path : secure_getenv("SLURM_CONF");
+	static const char *const usual[] = { "/etc/slurm/slurm.conf",
+					     "/run/slurm/conf/slurm.conf" };
+	size_t count = named && *named ? 1 : sizeof(usual) / sizeof(usual[0]);
+	int rc = -ENOENT;
+
+	memset(out, 0, sizeof(*out));
+	for (size_t i = 0; rc == -ENOENT && i < count; i++) {
+		struct reader r = { out, named && *named ? named : usual[i], 0 };
+		rc = read_file(&r, r.path, err);
+	}
+	return rc;
+}

@@ -1,0 +1,31 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * slurmconf.h - the two things of slurm.conf that we need: the cluster's name and the hosts of
+ * slurmctld.
+ *
+ * They are read from the file because asking Slurm's library means to be linked with it, and it
+ * exits when the file is broken.
+ */
+#ifndef FABRIC_SLURMCONF_H
+#define FABRIC_SLURMCONF_H
+
+#include <stddef.h>
+
+#include "err.h"
+
+struct slurmconf {
+	char *cluster; /* ClusterName in lower case, as Slurm uses it; NULL: not said */
+	char **hosts;  /* of SlurmctldHost, in order: the address where one is given, else the name */
+	size_t host_count;
+};
+
+/*
+ * Reads path and what it includes; with NULL or "" the first that is there of $SLURM_CONF,
+ * /etc/slurm/slurm.conf and /run/slurm/conf/slurm.conf (configless). Lines that Slurm would refuse
+ * are passed over. Clear out either way.
+ */
+int slurmconf_load(const char *path, struct slurmconf *out, struct err *err);
+
+void slurmconf_clear(struct slurmconf *s);
+
+#endif
