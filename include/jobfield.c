@@ -8,6 +8,8 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "io.h"
+
 #define FIELD_MAX 65535 /* the column in Slurm's database is TEXT; longer values are cut there */
 
 static bool blank(const char *text)
@@ -25,28 +27,112 @@ static json_object *parse_object(const char *text)
 	return NULL;
 }
 
-int jobfield_merge(const char *existing, json_object *fabric, size_t max, char **text, struct err *err)
+/* ---- other people's text, byte for byte ---- */
+
+/*
+ * The four below walk through a text that json_parse() took for an object. What is not ours is
+ * copied and never written anew: numbers that no integer holds, repeated keys and blanks stay as
+ * they are.
+ */
+static size_t skip_blanks(const char *text, size_t i)
+{
+	return i + strspn(text + i, " \t\r\n");
+}
+
+/* From an opening quote to behind the closing one. */
+static size_t skip_string(const char *text, size_t i)
+{
+	for (i++; text[i] && text[i] != '"'; i++)
+		if (text[i] == '\\' && text[i + 1])
+			i++;
+	return text[i] ? i + 1 : i;
+}
+
+static size_t skip_value(const char *text, size_t i)
+{
+	size_t depth = 0;
+
+	if (text[i] != '{' && text[i] != '[' && text[i] != '"')
+		return i + strcspn(text + i, ",}] \t\r\n");
+	do {
+		if (text[i] == '"') {
+			i = skip_string(text, i);
+			continue;
+		}
+		depth += text[i] == '{' || text[i] == '[';
+		depth -= text[i] == '}' || text[i] == ']';
+		i++;
+	} while (depth && text[i]);
+	return i;
+}
+
+struct span {
+	size_t begin, end;
+	bool empty; /* the object has no key at all */
+};
+
+/* The value of our key (the last, if it is there twice), or where the object's brace closes. */
+static struct span find_ours(const char *text)
+{
+	static const char key[] = "\"" JOBFIELD_KEY "\"";
+	size_t i = skip_blanks(text, skip_blanks(text, 0) + 1);
+	struct span ours = { 0, 0, text[i] == '}' };
+
+	while (text[i] == '"') {
+		bool is = !strncmp(text + i, key, sizeof(key) - 1);
+		size_t begin = skip_blanks(text, skip_string(text, i));
+
+		begin = skip_blanks(text, begin + (text[begin] == ':'));
+		i = skip_value(text, begin);
+		if (is)
+			ours = (struct span){ begin, i, false };
+		i = skip_blanks(text, i);
+		if (text[i] == ',')
+			i = skip_blanks(text, i + 1);
+	}
+	if (!ours.end)
+		ours.begin = ours.end = i;
+	return ours;
+}
+
+/* The field's new text, malloc'ed; NULL without memory. */
+static char *splice(const char *existing, const char *ours)
+{
+	struct span at = find_ours(existing);
+
+	if (at.begin < at.end)
+		return io_format("%.*s%s%s", (int)at.begin, existing, ours, existing + at.end);
+	return io_format("%.*s%s\"" JOBFIELD_KEY "\":%s%s", (int)at.begin, existing,
+			 at.empty ? "" : ",", ours, existing + at.end);
+}
+
+int jobfield_merge(const char *existing, json_object *fabric, size_t max, char **text,
+		   struct err *err)
 {
 	json_object *field = blank(existing) ? json_object_new_object() : parse_object(existing);
 	char *ours = json_line(fabric), *whole = NULL;
 	int rc = 0;
 
+	*text = NULL;
 	if (!field)
-		rc = err_set(err, EEXIST, "AdminComment holds something that is no JSON object; it is left alone");
+		rc = err_set(
+			err, EEXIST,
+			"AdminComment holds something that is no JSON object; it is left alone");
 	else if (!ours)
 		rc = err_set(err, ENOMEM, "out of memory");
 	else if (strlen(ours) > max)
-		rc = err_set(err, E2BIG, "the job field's object has %zu bytes, %zu are allowed", strlen(ours), max);
-	free(ours);
+		rc = err_set(err, E2BIG, "the job field's object has %zu bytes, %zu are allowed",
+			     strlen(ours), max);
 	if (rc == 0) {
-		json_object_object_add(field, JOBFIELD_KEY, json_object_get(fabric));
-		whole = json_line(field);
+		whole = splice(blank(existing) ? "{}" : existing, ours);
 		if (!whole)
 			rc = err_set(err, ENOMEM, "out of memory");
 		else if (strlen(whole) > FIELD_MAX)
-			rc = err_set(err, E2BIG, "AdminComment would have %zu bytes, Slurm stores %d",
+			rc = err_set(err, E2BIG,
+				     "AdminComment would have %zu bytes, Slurm stores %d",
 				     strlen(whole), FIELD_MAX);
 	}
+	free(ours);
 	json_object_put(field);
 	if (rc < 0) {
 		free(whole);
@@ -67,4 +153,23 @@ json_object *jobfield_extract(const char *text)
 		ours = NULL;
 	json_object_put(field);
 	return ours;
+}
+
+static int64_t records_of(json_object *fabric)
+{
+	json_object *value = NULL;
+
+	if (!fabric || !json_object_object_get_ex(fabric, "records", &value) ||
+	    !json_object_is_type(value, json_type_int))
+		return 0;
+	return json_object_get_int64(value);
+}
+
+bool jobfield_poorer(const char *existing, json_object *fabric)
+{
+	json_object *ours = jobfield_extract(existing);
+	bool poorer = records_of(ours) > records_of(fabric);
+
+	json_object_put(ours);
+	return poorer;
 }

@@ -8,6 +8,7 @@
 #ifndef FABRIC_JOBFIELD_H
 #define FABRIC_JOBFIELD_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "err.h"
@@ -19,11 +20,19 @@
 #define JOBFIELD_FINAL_MAX 8192
 
 /*
- * The field's new text: existing (NULL or "" for none) with our object in it, malloc'ed in *text.
+ * The field's new text: existing (NULL or "" for none) with our object in it, malloc'ed in *text;
+ * what is not ours stays byte for byte.
  * -EEXIST: the field holds something that is not a JSON object; leave it. -E2BIG: it would not fit
  * max bytes of ours.
  */
-int jobfield_merge(const char *existing, json_object *fabric, size_t max, char **text, struct err *err);
+int jobfield_merge(const char *existing, json_object *fabric, size_t max, char **text,
+		   struct err *err);
+
+/*
+ * True when existing holds an object of ours that stands on more records ("records") than fabric:
+ * what is known here is less than what was known when it was written, and must not replace it.
+ */
+bool jobfield_poorer(const char *existing, json_object *fabric);
 
 /* Our object out of a field's text: a reference for the caller, NULL when there is none. */
 json_object *jobfield_extract(const char *text);

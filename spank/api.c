@@ -11,11 +11,13 @@
 #include <errno.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "io.h"
 #include "json.h"
 #include "map.h"
+#include "packet.h"
 #include "record.h"
 #include "service.h"
 #include "text.h"
@@ -23,6 +25,7 @@
 
 #define NODE_NAME_MAX 255
 #define MAX_NODES 1000000
+#define TURN_S 2 /* the longest wait for a turn */
 
 static void reply_json(struct http_reply *reply, int status, json_object *object)
 {
@@ -52,9 +55,12 @@ static int status_of(int rc)
 		return 401;
 	case EPERM:
 		return 403;
+	case ESTALE:
+		return 410;
 	case ENOENT:
 		return 404;
 	case EAGAIN:
+	case EPROTONOSUPPORT:
 	case ENOMEM:
 	case ENOSPC:
 	case EIO:
@@ -98,7 +104,7 @@ static int read_begin(json_object *object, struct store_begin *b, struct err *er
 		b->class = json_read_strdup(&r, object, "class");
 	if (b->node && !valid_node(b->node))
 		json_fail(&r, "key \"node\" is no host name");
-	if (b->class && strlen(b->class) > 64)
+	if (b->class && strlen(b->class) > PACKET_WORD)
 		json_fail(&r, "key \"class\" is too long");
 	if (r.rc < 0)
 		store_begin_clear(b);
@@ -153,20 +159,43 @@ static int take_record(struct service *s, json_object *object, const char *json,
 			     RECORD_MAX_BYTES);
 	else if (!valid_node(r->node))
 		rc = err_set(err, EPROTO, "record: key \"node\" is no host name");
+	else if (!r->job || !r->node_count || r->node_count > MAX_NODES)
+		rc = err_set(err, EPROTO, "record: job %u on %u nodes: there is no such", r->job,
+			     r->node_count);
 	else
 		rc = store_put_record(s->store, r, json, now_ns, err);
 	record_free(r);
 	return rc;
 }
 
+/*
+ * A newer sfabricd says what is not understood here yet: that is no fault of the message, which
+ * must wait for a newer sfabricctld. version 0: the format has none.
+ */
+static int check_version(json_object *object, const char *path, int version, struct err *err)
+{
+	json_object *is = NULL;
+
+	if (version && json_object_is_type(object, json_type_object) &&
+	    json_object_object_get_ex(object, "version", &is) &&
+	    json_object_is_type(is, json_type_int) && json_object_get_int64(is) > version)
+		return err_set(
+			err, EPROTONOSUPPORT,
+			"%s: written by a newer slurm-fabric (version %lld, %d is known here); "
+			"update sfabricctld, then it is taken",
+			path, (long long)json_object_get_int64(is), version);
+	return 0;
+}
+
 static const struct {
 	const char *path;
+	int version;
 	int (*take)(struct service *s, json_object *object, const char *json, int64_t now_ns,
 		    struct err *err);
 } posts[] = {
-	{ "/v1/begin", take_begin },
-	{ "/v1/map", take_map },
-	{ "/v1/record", take_record },
+	{ "/v1/begin", 0, take_begin },
+	{ "/v1/map", MAP_VERSION, take_map },
+	{ "/v1/record", RECORD_VERSION, take_record },
 };
 
 static void reply_times(struct http_reply *reply, int64_t received_ns)
@@ -191,7 +220,8 @@ static int take_post(struct service *s, size_t which, const struct http_request 
 			     (unsigned int)uid);
 	if (rc == 0) {
 		object = json_parse(json, strlen(json), q->path + 4, err);
-		rc = object ? posts[which].take(s, object, json, now_ns, err) : -EPROTO;
+		rc = object ? check_version(object, q->path, posts[which].version, err) : -EPROTO;
+		rc = rc ? rc : posts[which].take(s, object, json, now_ns, err);
 		json_object_put(object);
 	}
 	free(json);
@@ -208,7 +238,8 @@ static void handle_post(struct service *s, const struct http_request *q, struct 
 	while (which < sizeof(posts) / sizeof(posts[0]) && strcmp(posts[which].path, q->path) != 0)
 		which++;
 	if (which == sizeof(posts) / sizeof(posts[0])) {
-		reply_error(reply, 404, "no such path");
+		/* perhaps what a newer sfabricd sends: it is to keep it */
+		reply_error(reply, 501, "this path is not known here; is sfabricctld older?");
 		return;
 	}
 	if (service_off()) {
@@ -243,16 +274,64 @@ static int find_job(struct service *s, const char *name, int64_t *key, struct er
 	return err_set(err, ENOENT, "no such job is known: a number is needed, or ARRAY_TASK");
 }
 
-static bool may_read(const struct store_job *job, const struct job_facts *facts, uid_t uid)
+/* Slurm's word on the owner wins; until it is there the first message's holds. */
+static uid_t owner_of(const struct store_job *job)
 {
-	return uid == 0 || uid == geteuid() || uid == (facts ? facts->uid : job->uid);
+	json_object *object =
+		job->facts ? json_parse(job->facts, strlen(job->facts), "store", NULL) : NULL;
+	struct json_reader r = { .source = "store" };
+	int64_t uid = object ? json_read_int(&r, object, "uid", 0, UINT32_MAX) : job->uid;
+
+	json_object_put(object);
+	return r.rc < 0 ? job->uid : (uid_t)uid;
+}
+
+static int check_reader(struct service *s, const struct store_job *job, uid_t uid, struct err *err)
+{
+	int rc;
+
+	if (uid == 0 || uid == geteuid() || uid == owner_of(job))
+		return 0;
+	rc = service_is_operator(s, uid, err);
+	return rc < 0 ? rc : rc ? 0 : err_set(err, EPERM, "job %u is not yours", job->job);
+}
+
+static int make_text(struct service *s, const struct store_job *job, char **text, struct err *err)
+{
+	struct service_story ss;
+	json_object *object;
+	int rc = service_story_load(s, job, true, &ss, err);
+
+	if (rc < 0)
+		return rc;
+	object = story_json(&ss.story, STORY_MAX_BYTES);
+	*text = object ? json_line(object) : NULL;
+	json_object_put(object);
+	service_story_clear(&ss);
+	return *text ? 0 : err_set(err, ENOMEM, "out of memory");
+}
+
+/* A story of thousands of nodes takes seconds: those who ask for stories share a few turns. */
+static int make_text_in_turn(struct service *s, const struct store_job *job, char **text,
+			     struct err *err)
+{
+	struct timespec until;
+	int rc;
+
+	clock_gettime(CLOCK_REALTIME, &until);
+	until.tv_sec += TURN_S;
+	while ((rc = sem_timedwait(&s->stories, &until)) < 0 && errno == EINTR)
+		;
+	if (rc < 0)
+		return err_set(err, EAGAIN, "other stories are being made; ask again");
+	rc = make_text(s, job, text, err);
+	sem_post(&s->stories);
+	return rc;
 }
 
 static int job_text(struct service *s, const char *name, uid_t uid, char **text, struct err *err)
 {
-	struct service_story ss;
 	struct store_job job;
-	json_object *object = NULL;
 	int64_t key;
 	int rc = find_job(s, name, &key, err);
 
@@ -260,18 +339,8 @@ static int job_text(struct service *s, const char *name, uid_t uid, char **text,
 		rc = store_get_job(s->store, key, &job, err);
 	if (rc < 0)
 		return rc;
-	rc = service_story_load(s, &job, &ss, err);
-	if (rc == 0) {
-		if (may_read(&job, ss.facts, uid)) {
-			object = story_json(&ss.story, STORY_MAX_BYTES);
-			*text = object ? json_line(object) : NULL;
-			rc = *text ? 0 : err_set(err, ENOMEM, "out of memory");
-		} else {
-			rc = err_set(err, EPERM, "job %u is not yours", job.job);
-		}
-		json_object_put(object);
-		service_story_clear(&ss);
-	}
+	rc = check_reader(s, &job, uid, err);
+	rc = rc ? rc : make_text_in_turn(s, &job, text, err);
 	store_job_clear(&job);
 	return rc;
 }

@@ -124,6 +124,82 @@ static char *fold_array(json_object *array)
 	return safe;
 }
 
+/* ---- tables ---- */
+
+#define COLUMNS 9
+#define CELL 256
+
+struct table {
+	size_t columns, rows;
+	bool right[COLUMNS]; /* numbers */
+	char (*cells)[COLUMNS][CELL];
+};
+
+static bool table_make(struct table *t, size_t columns, size_t rows)
+{
+	memset(t, 0, sizeof(*t));
+	t->columns = columns;
+	t->cells = calloc(rows + 1, sizeof(*t->cells));
+	return t->cells;
+}
+
+/* The cell of the row that is being filled. */
+static char *cell(struct table *t, size_t column)
+{
+	return t->cells[t->rows][column];
+}
+
+static void set(struct table *t, size_t column, const char *text)
+{
+	text_printable(text && text[0] ? text : "-", cell(t, column), CELL);
+}
+
+static void set_titles(struct table *t, const char *const *titles)
+{
+	for (size_t i = 0; i < t->columns; i++)
+		set(t, i, titles[i]);
+	t->rows++;
+}
+
+/* Characters, not bytes: names may be UTF-8. */
+static size_t width_of(const char *text)
+{
+	size_t n = 0;
+
+	for (; *text; text++)
+		n += ((unsigned char)*text & 0xc0) != 0x80;
+	return n;
+}
+
+static size_t column_width(const struct table *t, size_t column)
+{
+	size_t widest = 0;
+
+	for (size_t row = 0; row < t->rows; row++)
+		if (width_of(t->cells[row][column]) > widest)
+			widest = width_of(t->cells[row][column]);
+	return widest;
+}
+
+static void table_print(const struct table *t)
+{
+	size_t widths[COLUMNS] = { 0 };
+
+	for (size_t i = 0; i < t->columns; i++)
+		widths[i] = column_width(t, i);
+	for (size_t row = 0; row < t->rows; row++) {
+		for (size_t i = 0; i < t->columns; i++) {
+			const char *text = t->cells[row][i];
+			int pad = (int)(widths[i] - width_of(text));
+			bool last = i + 1 == t->columns;
+
+			printf("  %*s%s%*s", t->right[i] ? pad : 0, "", text,
+			       t->right[i] || last ? 0 : pad, "");
+		}
+		putchar('\n');
+	}
+}
+
 /* ---- the parts ---- */
 
 static void print_head(json_object *story)
@@ -156,119 +232,297 @@ static void print_head(json_object *story)
 		       fewest);
 }
 
-static void print_words(json_object *array)
+#define LINE 100     /* columns */
+#define NODES_MAX 24 /* columns; a longer host list has a line of its own */
+
+/* Words in lines of at most LINE columns, those after the first with an indent. */
+struct lines {
+	size_t indent, column;
+};
+
+static void print_word(struct lines *l, const char *word)
 {
-	char text[WORD];
+	size_t width = width_of(word);
 
-	for (size_t i = 0; i < length(array); i++) {
-		const char *word = json_object_get_string(json_object_array_get_idx(array, i));
-
-		printf(" %s", word ? text_printable(word, text, sizeof(text)) : "?");
+	if (l->column > l->indent && l->column + 1 + width > LINE) {
+		printf("\n%*s", (int)l->indent, "");
+		l->column = l->indent;
+	} else if (l->column > l->indent) {
+		putchar(' ');
+		l->column++;
 	}
-	printf("\n");
+	fputs(word, stdout);
+	l->column += width;
 }
 
-static void print_pattern(json_object *pattern)
+/* "mlx5_0:1" as "mlx5_0": nearly all ports are the first of their device. */
+static void add_port(char *text, const char *port)
+{
+	size_t used = strlen(text), len = strlen(port);
+	char safe[CELL];
+
+	text_printable(port, safe, sizeof(safe));
+	len = strlen(safe);
+	if (len > 2 && !strcmp(safe + len - 2, ":1"))
+		safe[len - 2] = '\0';
+	snprintf(text + used, WORD - used, "%s%s", used && text[used - 1] != '=' ? "+" : "", safe);
+}
+
+static const char *string_at(json_object *array, size_t i)
+{
+	json_object *value = i < length(array) ? json_object_array_get_idx(array, i) : NULL;
+
+	return json_object_is_type(value, json_type_string) ? json_object_get_string(value) : "?";
+}
+
+/* The distance of all GPUs to their ports when it is one; NULL: they differ. */
+static const char *one_class(json_object *gpus)
+{
+	const char *class = NULL;
+
+	json_object_object_foreach(gpus, gpu, ports)
+	{
+		(void)gpu;
+		if (!json_object_is_type(ports, json_type_array) || !length(ports) ||
+		    (class && strcmp(class, string_at(ports, 0)) != 0))
+			return NULL;
+		class = string_at(ports, 0);
+	}
+	return class;
+}
+
+/* "3=mlx5_4+mlx5_5", with "(PXB)" where GPUs differ in it; "3=-" for no port. */
+static void print_gpu(struct lines *l, const char *gpu, json_object *ports, bool with_class)
+{
+	char text[WORD], safe[CELL];
+	size_t used;
+
+	snprintf(text, sizeof(text), "%s=", text_printable(gpu, safe, 32));
+	if (!json_object_is_type(ports, json_type_array) || length(ports) < 2)
+		strcat(text, "-");
+	else
+		for (size_t i = 1; i < length(ports); i++)
+			add_port(text, string_at(ports, i));
+	used = strlen(text);
+	if (with_class && json_object_is_type(ports, json_type_array) && length(ports))
+		snprintf(text + used, sizeof(text) - used, "(%s)",
+			 text_printable(string_at(ports, 0), safe, 16));
+	print_word(l, text);
+}
+
+static void print_ports(struct lines *l, json_object *ports)
+{
+	for (size_t i = 0; i < length(ports); i++) {
+		char text[WORD] = "";
+
+		add_port(text, string_at(ports, i));
+		print_word(l, text);
+	}
+	if (!length(ports))
+		print_word(l, "-");
+}
+
+/* The width of the column of host lists. */
+static size_t nodes_column(json_object *map)
+{
+	size_t widest = strlen("NODES");
+	char nodes[WORD];
+
+	for (size_t i = 0; i < length(map); i++) {
+		const char *text = get_text(json_object_array_get_idx(map, i), "nodes", nodes);
+		size_t width = text ? width_of(text) : 1;
+
+		if (width > widest && width <= NODES_MAX)
+			widest = width;
+	}
+	return widest;
+}
+
+/* A pattern is a line where it fits one. */
+static void print_pattern(json_object *pattern, size_t column)
 {
 	json_object *gpus = get(pattern, "gpus", json_type_object);
-	char text[WORD];
+	const char *class = gpus ? one_class(gpus) : NULL;
+	struct lines l = { column + 10, column + 10 };
+	char nodes[WORD], safe[16];
 
-	printf("  %s%s\n", get_text(pattern, "nodes", text) ? text : "?",
-	       get(pattern, "whole_node", json_type_boolean)
-		       ? " (all GPUs of the node; the job's are not known)"
-		       : "");
+	if (!get_text(pattern, "nodes", nodes))
+		strcpy(nodes, "?");
+	printf("  %s", nodes);
+	if (width_of(nodes) > column)
+		printf("\n%*s", (int)column + 4, "");
+	else
+		printf("%*s", (int)(column - width_of(nodes)) + 2, "");
+	printf("%-6s", class ? text_printable(class, safe, sizeof(safe)) : gpus ? "" : "-");
 	if (gpus) {
-		json_object_object_foreach(gpus, gpu, ports)
-		{
-			printf("    GPU %-3s", text_printable(gpu, text, sizeof(text)));
-			if (json_object_is_type(ports, json_type_array) && length(ports))
-				print_words(ports);
-			else
-				printf(" no port\n");
-		}
+		json_object_object_foreach(gpus, gpu, ports) print_gpu(&l, gpu, ports, !class);
 	} else {
-		printf("    ports  ");
-		print_words(get(pattern, "ports", json_type_array));
+		print_ports(&l, get(pattern, "ports", json_type_array));
 	}
+	putchar('\n');
+	if (get(pattern, "whole_node", json_type_boolean))
+		printf("%*s(all GPUs of the node: the job's are not known)\n", (int)l.indent, "");
 }
 
-static void print_rail(json_object *rail, json_object *switches)
+struct leaf_row {     /* one leaf on one rail */
+	int64_t rail; /* INT64_MAX unknown: last */
+	const char *leaf, *hosts;
+};
+
+static int by_rail_and_leaf(const void *a, const void *b)
 {
-	json_object *leaves = get(rail, "leaves", json_type_object);
-	char name[WORD], guid[WORD], hosts[WORD];
-	int64_t number;
+	const struct leaf_row *x = a, *y = b;
 
-	if (!leaves)
-		return;
-	json_object_object_foreach(leaves, leaf, list)
-	{
-		const char *text = json_object_get_string(list);
+	if (x->rail != y->rail)
+		return x->rail < y->rail ? -1 : 1;
+	return strverscmp(x->leaf, y->leaf);
+}
 
-		if (get_number(rail, "rail", &number))
-			printf("  %-4" PRId64, number);
-		else
-			printf("  -   ");
-		printf(" %-24s %-18s %s\n", text_printable(leaf, name, sizeof(name)),
-		       get_text(switches, leaf, guid) ? guid : "-",
-		       text ? text_printable(text, hosts, sizeof(hosts)) : "?");
+/* All leaves of all rails; malloc'ed, NULL without memory. The texts are the story's. */
+static struct leaf_row *leaf_rows(json_object *rails, size_t *count)
+{
+	size_t most = 0;
+	struct leaf_row *rows;
+
+	*count = 0;
+	for (size_t i = 0; i < length(rails); i++) {
+		json_object *leaves =
+			get(json_object_array_get_idx(rails, i), "leaves", json_type_object);
+
+		most += leaves ? (size_t)json_object_object_length(leaves) : 0;
 	}
+	rows = calloc(most + 1, sizeof(*rows));
+	for (size_t i = 0; rows && i < length(rails); i++) {
+		json_object *rail = json_object_array_get_idx(rails, i);
+		json_object *leaves = get(rail, "leaves", json_type_object);
+		int64_t number = INT64_MAX;
+
+		if (!leaves)
+			continue;
+		get_number(rail, "rail", &number);
+		json_object_object_foreach(leaves, leaf, hosts)
+		{
+			rows[(*count)++] =
+				(struct leaf_row){ number, leaf, json_object_get_string(hosts) };
+		}
+	}
+	if (rows)
+		qsort(rows, *count, sizeof(*rows), by_rail_and_leaf);
+	return rows;
+}
+
+static void print_rails(json_object *rails, json_object *switches)
+{
+	static const char *const titles[] = { "RAIL", "LEAF", "GUID", "NODES" };
+	size_t count;
+	struct leaf_row *rows = leaf_rows(rails, &count);
+	struct table t;
+	char guid[WORD];
+
+	if (rows && count && table_make(&t, 4, count)) {
+		t.right[0] = true;
+		set_titles(&t, titles);
+		for (size_t i = 0; i < count; i++, t.rows++) {
+			if (rows[i].rail == INT64_MAX)
+				set(&t, 0, NULL);
+			else
+				snprintf(cell(&t, 0), CELL, "%" PRId64, rows[i].rail);
+			set(&t, 1, rows[i].leaf);
+			set(&t, 2, get_text(switches, rows[i].leaf, guid));
+			set(&t, 3, rows[i].hosts);
+		}
+		putchar('\n');
+		table_print(&t);
+		free(t.cells);
+	}
+	free(rows);
 }
 
 static void print_map(json_object *story)
 {
 	json_object *folded = get(story, "folded", json_type_object);
-	json_object *map = get(folded, "map", json_type_array),
-		    *rails = get(folded, "rails", json_type_array);
+	json_object *map = get(folded, "map", json_type_array);
+	size_t column = nodes_column(map);
 	char text[WORD];
+	int64_t more;
 
 	if (length(map))
-		printf("\nmap\n");
+		printf("\n  %-*s  %-6s%s\n", (int)column, "NODES", "NEAR", "GPU=PORT");
 	for (size_t i = 0; i < length(map); i++)
-		print_pattern(json_object_array_get_idx(map, i));
+		print_pattern(json_object_array_get_idx(map, i), column);
+	if (get_number(folded, "map_more", &more))
+		printf("  and %" PRId64 " more groups of nodes\n", more);
 	if (get_text(folded, "no_map", text))
 		printf("  %s: no map was published\n", text);
-	if (length(rails))
-		printf("\n  RAIL LEAF                     GUID               NODES\n");
-	for (size_t i = 0; i < length(rails); i++)
-		print_rail(json_object_array_get_idx(rails, i),
-			   get(folded, "switches", json_type_object));
+	print_rails(get(folded, "rails", json_type_array),
+		    get(folded, "switches", json_type_object));
 	if (get_text(folded, "leaf_open", text))
 		printf("  %s: the switch of a port is not known\n", text);
 }
 
-static void print_step(json_object *step)
+/* The total of one meaning; with "+" where some nodes do not know theirs. */
+static void set_total(struct table *t, size_t column, json_object *step, const char *key,
+		      bool bytes)
 {
-	json_object *totals = get(step, "totals", json_type_object);
-	char name[WORD], elapsed[32] = "-", reported[64], text[6][32];
+	char text[32], whole[64];
+	int64_t nodes;
+
+	snprintf(whole, sizeof(whole), "%s%s",
+		 total_text(get(step, "totals", json_type_object), key, bytes, text),
+		 get_number(get(step, "unknown_on", json_type_object), key, &nodes) ? "+" : "");
+	set(t, column, whole);
+}
+
+static void set_step(struct table *t, json_object *step)
+{
+	char name[WORD], elapsed[32] = "-", reported[64];
 	int64_t ns, nodes, count = 0;
 
+	set(t, 0, get_text(step, "step", name));
 	if (get_number(step, "elapsed_ns", &ns))
 		elapsed_text(ns, elapsed);
+	set(t, 1, elapsed);
 	get_number(step, "reported", &count);
 	if (get_number(step, "nodes", &nodes))
 		snprintf(reported, sizeof(reported), "%" PRId64 " of %" PRId64, count, nodes);
 	else
 		snprintf(reported, sizeof(reported), "%" PRId64, count);
-	printf("  %-11s %9s %11s %11s %11s %8s %8s %11s %11s\n",
-	       get_text(step, "step", name) ? name : "?", elapsed, reported,
-	       total_text(totals, "rx_bytes", true, text[0]),
-	       total_text(totals, "tx_bytes", true, text[1]),
-	       total_text(totals, "retransmits", false, text[2]),
-	       total_text(totals, "errors", false, text[3]),
-	       total_text(totals, "read_bytes", true, text[4]),
-	       total_text(totals, "write_bytes", true, text[5]));
+	set(t, 2, reported);
+	set_total(t, 3, step, "rx_bytes", true);
+	set_total(t, 4, step, "tx_bytes", true);
+	set_total(t, 5, step, "retransmits", false);
+	set_total(t, 6, step, "errors", false);
+	set_total(t, 7, step, "read_bytes", true);
+	set_total(t, 8, step, "write_bytes", true);
 }
 
 static void print_steps(json_object *steps)
 {
+	static const char *const titles[] = { "STEP",	 "ELAPSED", "REPORTED", "IN",	  "OUT",
+					      "RETRANS", "ERRORS",  "READ",	"WRITTEN" };
+	bool plus = false;
+	struct table t;
+
 	if (!length(steps)) {
 		printf("\nsteps   none is known\n");
 		return;
 	}
-	printf("\n  STEP          ELAPSED    REPORTED          IN         OUT  RETRANS   ERRORS    "
-	       "    READ     WRITTEN\n");
-	for (size_t i = 0; i < length(steps); i++)
-		print_step(json_object_array_get_idx(steps, i));
+	if (!table_make(&t, COLUMNS, length(steps)))
+		return;
+	for (size_t i = 1; i < COLUMNS; i++)
+		t.right[i] = true;
+	set_titles(&t, titles);
+	for (size_t i = 0; i < length(steps); i++, t.rows++) {
+		json_object *step = json_object_array_get_idx(steps, i);
+
+		set_step(&t, step);
+		plus = plus || get(step, "unknown_on", json_type_object);
+	}
+	putchar('\n');
+	table_print(&t);
+	free(t.cells);
+	if (plus)
+		printf("  +: at least; some of the nodes that reported do not know theirs\n");
 }
 
 /* Who has not reported, and what reported in part, each a line. */
@@ -400,7 +654,9 @@ static int show(const struct wire_reply *reply, bool as_json)
 	} else if (story && r.rc == 0) {
 		print_story(story);
 	} else {
-		fprintf(stderr, "sfabric: %s\n", err.text);
+		char safe[sizeof(err.text)];
+
+		fprintf(stderr, "sfabric: %s\n", text_printable(err.text, safe, sizeof(safe)));
 	}
 	free(text);
 	json_object_put(story);

@@ -21,6 +21,8 @@
 
 #define NS_PER_S INT64_C(1000000000)
 #define COALESCE_NS 100000000
+#define WHOLE_TABLE_NS (10 * NS_PER_S)
+#define FORGET_EVERY_NS (60 * NS_PER_S)
 
 int64_t fields_backoff_ns(int64_t tries)
 {
@@ -63,8 +65,11 @@ static int64_t next_tag(const struct fields_view *v)
 /* The same for the record of an ended job. */
 static int64_t next_record(const struct fields_view *v, bool final)
 {
+	if (final && v->field != FIELD_FINAL)
+		return v->next_ns;
 	if (final)
-		return v->field != FIELD_FINAL || v->news ? v->next_ns : INT64_MAX;
+		return v->news ? later(v->next_ns, v->field_ns + FIELDS_REWRITE_S * NS_PER_S)
+			       : INT64_MAX;
 	if (v->field == FIELD_PARTIAL)
 		return INT64_MAX;
 	return later(v->next_ns, v->end_ns + FIELDS_PARTIAL_AFTER_S * NS_PER_S);
@@ -99,7 +104,8 @@ enum fields_action fields_decide(const struct fields_view *v, int64_t *due_ns)
 {
 	int64_t look_ns, tag_ns;
 
-	if (!v->facts && v->now_ns >= v->first_ns + FIELDS_FORGET_S * NS_PER_S)
+	if (v->tries >= FIELDS_TRIES ||
+	    (!v->facts && v->now_ns >= v->first_ns + FIELDS_FORGET_S * NS_PER_S))
 		return at(v->now_ns, FIELDS_CLOSE, v, due_ns);
 	if (!v->facts)
 		return at(v->next_ns, FIELDS_LOOK, v, due_ns);
@@ -121,7 +127,9 @@ struct writer {
 	int64_t last_update; /* of slurmctld's job table, when the last look was at the same jobs */
 	uint32_t *last_jobs;
 	size_t last_count;
-	bool silent; /* Slurm has not answered: the round is over */
+	int64_t whole_ns;  /* the whole table was asked for; CLOCK_MONOTONIC */
+	int64_t forget_ns; /* old jobs are forgotten then; CLOCK_MONOTONIC */
+	bool silent;	   /* Slurm has not answered: the round is over */
 };
 
 struct work { /* one open job in this round */
@@ -217,6 +225,15 @@ static bool same_incarnation(const struct store_job *job, const struct job_facts
 }
 
 /*
+ * What is followed here began before the run that Slurm speaks of was submitted: a message that
+ * came late, of an earlier run or of another job that had the number.
+ */
+static bool began_before(const struct store_job *job, const struct job_facts *fresh)
+{
+	return !job->facts && job->began_ns / NS_PER_S + STORE_CLOCK_SLACK_S < fresh->submit_s;
+}
+
+/*
  * The job was requeued (or its id is used again) at the time of the new submission: what is
  * followed here is over, and slurmdbd can't store more for it.
  */
@@ -230,8 +247,8 @@ static void supersede(struct writer *w, struct store_job *job, int64_t end_s)
 		fail(w, job, "storing", err.text);
 	else
 		service_log(w->service, LOG_INFO,
-			    "job %u was requeued: the record of its earlier run "
-			    "stays here only",
+			    "job %u: Slurm knows a later run of that number: the record of "
+			    "this one stays here only",
 			    job->job);
 }
 
@@ -261,7 +278,7 @@ static void take_facts(struct writer *w, struct store_job *job, json_object *obj
 		fail(w, job, "Slurm's answer", "it is not understood");
 		return;
 	}
-	if (!same_incarnation(job, f)) {
+	if (!same_incarnation(job, f) || began_before(job, f)) {
 		supersede(w, job, f->submit_s);
 		job_facts_free(f);
 		return;
@@ -320,7 +337,7 @@ static json_object *find_in(json_object *jobs, uint32_t job)
 static json_object *look_request(const struct writer *w, struct work *const *due, size_t count)
 {
 	json_object *request = json_object_new_object(), *ids = json_object_new_array();
-	bool same = count == w->last_count;
+	bool same = count > SLURM_CALL_FEW_JOBS && count == w->last_count;
 
 	for (size_t i = 0; request && ids && i < count; i++) {
 		json_object_array_add(ids, json_object_new_int64(due[i]->job.job));
@@ -375,7 +392,7 @@ static void look(struct writer *w, struct work *const *due, size_t count)
 		job->look_ns = now;
 		if (object)
 			take_facts(w, job, object);
-		else if (reply && !json_has(reply, "unchanged"))
+		else if (reply && !json_has(reply, "unchanged") && !w->silent && !w->service->stop)
 			look_into_database(w, job);
 		else if (!reply && count > 1)
 			fail(w, job, "asking slurmctld", "no answer");
@@ -408,6 +425,16 @@ static void note_foreign(struct writer *w, struct store_job *job)
 		    job->job);
 }
 
+static void note_poorer(struct writer *w, struct store_job *job)
+{
+	job->field = FIELD_SUPERSEDED;
+	service_log(
+		w->service, LOG_WARNING,
+		"job %u: AdminComment stands on more records than are known here; it is left as "
+		"it is",
+		job->job);
+}
+
 /* What the helper said about a write. True: it is in. */
 static bool take_result(struct writer *w, struct store_job *job, json_object *reply,
 			const char *what, bool *same)
@@ -426,6 +453,8 @@ static bool take_result(struct writer *w, struct store_job *job, json_object *re
 		return true;
 	if (!strcmp(word, "foreign"))
 		note_foreign(w, job);
+	else if (!strcmp(word, "poorer"))
+		note_poorer(w, job);
 	else if (!strcmp(word, "superseded"))
 		job->field = FIELD_SUPERSEDED;
 	else if (!strcmp(word, "ended"))
@@ -512,62 +541,81 @@ static struct fields_view view_of(const struct store_job *job, const struct job_
 		.verified = job->field_verified,
 		.news = job->arrivals != job->seen_arrivals,
 		.next_ns = job->next_ns,
+		.tries = job->tries,
 	};
 }
 
-static enum fields_action serve_with_story(struct writer *w, struct store_job *job, int64_t *due)
+static enum fields_action write_field(struct writer *w, struct store_job *job,
+				      enum fields_action action, int64_t *due)
 {
 	struct service_story ss;
-	struct fields_view v;
 	struct err err = { "" };
-	enum fields_action action;
 
-	if (service_story_load(w->service, job, &ss, &err) < 0) {
+	if (service_story_load(w->service, job, action == FIELDS_RECORD, &ss, &err) < 0) {
 		service_log(w->service, LOG_ERR, "job %u: %s", job->job, err.text);
 		*due = io_now_ns() + FIELDS_WATCH_S * NS_PER_S;
 		return FIELDS_NOTHING;
 	}
-	v = view_of(job, ss.facts, story_complete(&ss.story));
-	action = fields_decide(&v, due);
 	if (action == FIELDS_TAG)
 		write_tag(w, job, &ss);
-	else if (action == FIELDS_RECORD)
+	else
 		write_record(w, job, &ss);
 	service_story_clear(&ss);
 	return action;
+}
+
+/* A story is read only when it is to be written: whether it is complete is a question of counts. */
+static enum fields_action decide(struct writer *w, const struct store_job *job, int64_t *due)
+{
+	struct job_facts *f = facts_of(job);
+	struct fields_view v;
+	struct err err = { "" };
+	bool complete = false;
+
+	if (f && f->ended && store_complete(w->service->store, job->key, &complete, &err) < 0)
+		service_log(w->service, LOG_ERR, "job %u: %s", job->job, err.text);
+	v = view_of(job, f, complete);
+	job_facts_free(f);
+	return fields_decide(&v, due);
+}
+
+static void close_job(struct writer *w, struct store_job *job)
+{
+	if (job->tries >= FIELDS_TRIES)
+		service_log(w->service, LOG_WARNING,
+			    "job %u: given up after %lld attempts; a new message starts again",
+			    job->job, (long long)job->tries);
+	job->tries = 0;
+	job->next_ns = 0;
+	job->seen_arrivals = job->arrivals;
 }
 
 /* Decides for one job and does what is due, but looks. Returns when it is to be served again. */
 static int64_t serve(struct writer *w, int64_t key)
 {
 	struct store_job job;
-	struct job_facts *f;
-	struct fields_view v;
 	struct err err = { "" };
 	enum fields_action action;
-	int64_t due = INT64_MAX;
+	int64_t due = INT64_MAX, now = io_now_ns();
 
 	if (store_get_job(w->service->store, key, &job, &err) < 0)
 		return due;
-	f = facts_of(&job);
-	v = view_of(&job, f, false);
-	action = fields_decide(&v, &due);
-	if (action == FIELDS_TAG || (f && f->ended))
-		action = serve_with_story(w, &job, &due);
-	job_facts_free(f);
+	action = decide(w, &job, &due);
+	if (action == FIELDS_TAG || action == FIELDS_RECORD)
+		action = write_field(w, &job, action, &due);
 	if (action == FIELDS_CLOSE)
-		job.seen_arrivals = job.arrivals;
+		close_job(w, &job);
 	if (action == FIELDS_TAG || action == FIELDS_RECORD || action == FIELDS_CLOSE) {
 		if (store_save_job(w->service->store, &job, &err) < 0)
 			service_log(w->service, LOG_ERR, "%s", err.text);
-		due = v.now_ns; /* see at once what is next */
+		due = now; /* see at once what is next */
 	}
 	if (action == FIELDS_CLOSE) {
 		store_close_job(w->service->store, key, &err);
 		due = INT64_MAX;
 	}
 	store_job_clear(&job);
-	return action == FIELDS_LOOK ? v.now_ns : due;
+	return action == FIELDS_LOOK ? now : due;
 }
 
 /* ---- rounds ---- */
@@ -599,6 +647,12 @@ static void look_at_due(struct writer *w, const int64_t *keys, size_t count)
 	for (size_t i = 0; all && due && i < count; i++)
 		if (load_work(w, keys[i], &all[i]) && all[i].action == FIELDS_LOOK)
 			due[n++] = &all[i];
+	/* a few are asked for one by one; the whole table costs slurmctld too much to be had often
+	 */
+	if (n > SLURM_CALL_FEW_JOBS && io_mono_ns() < w->whole_ns + WHOLE_TABLE_NS)
+		n = SLURM_CALL_FEW_JOBS;
+	else if (n > SLURM_CALL_FEW_JOBS)
+		w->whole_ns = io_mono_ns();
 	if (n)
 		look(w, due, n);
 	for (size_t i = 0; all && i < count; i++)
@@ -632,6 +686,20 @@ static int64_t do_round(struct writer *w)
 	return next;
 }
 
+/* Old jobs go, a portion a second at most, so that those who store wait little. */
+static void forget(struct writer *w)
+{
+	int64_t now = io_mono_ns();
+	struct err err = { "" };
+	bool more = false;
+
+	if (now < w->forget_ns || service_off())
+		return;
+	if (store_forget(w->service->store, io_now_ns(), STORE_MAX_BYTES, &more, &err) < 0)
+		service_log(w->service, LOG_ERR, "%s", err.text);
+	w->forget_ns = now + (more ? NS_PER_S : FORGET_EVERY_NS);
+}
+
 void *fields_run(void *service)
 {
 	struct writer w = { .service = service };
@@ -641,6 +709,8 @@ void *fields_run(void *service)
 		nanosleep(&(struct timespec){ .tv_nsec = COALESCE_NS },
 			  NULL); /* messages come in crowds */
 		next = do_round(&w);
+		forget(&w);
+		next = sooner(next, io_now_ns() + later(w.forget_ns - io_mono_ns(), NS_PER_S));
 		wait_ns = later(next - io_now_ns(), NS_PER_S / 5);
 	} while (service_wait(w.service, io_mono_ns() + wait_ns));
 	free(w.last_jobs);

@@ -21,7 +21,9 @@
 #define FIELDS_TAG_S 600	  /* a running job's tag is renewed at most that often */
 #define FIELDS_PARTIAL_AFTER_S 10 /* after the end: records in flight come first */
 #define FIELDS_VERIFY_S 60	  /* the final record is read back once more after this */
+#define FIELDS_REWRITE_S 30	  /* later records are gathered this long */
 #define FIELDS_FORGET_S 86400	  /* a job that Slurm does not know is given up after this */
+#define FIELDS_TRIES 2016 /* failures in a row, a week at least: given up until there is news */
 
 enum fields_action { FIELDS_NOTHING, FIELDS_LOOK, FIELDS_TAG, FIELDS_RECORD, FIELDS_CLOSE };
 
@@ -39,6 +41,7 @@ struct fields_view { /* of one job; times in ns since the epoch */
 	bool verified;
 	bool news;	 /* messages came that the field does not know of */
 	int64_t next_ns; /* after a failure: not before */
+	int64_t tries;	 /* failures in a row */
 };
 
 /* What to do and, for FIELDS_NOTHING, when to ask again (*due_ns). */

@@ -286,6 +286,7 @@ struct use { /* a host uses a leaf on a rail */
 	uint64_t guid;
 	const char *name; /* NULL or "" unknown */
 	const char *host;
+	bool ambiguous; /* another switch has that name, too */
 };
 
 struct uses {
@@ -327,7 +328,7 @@ static int add_host_uses(struct uses *u, const struct fold_host *h)
 			open = true;
 		else
 			u->list[u->count++] =
-				(struct use){ leaf->rail, leaf->guid, leaf->name, h->name };
+				(struct use){ leaf->rail, leaf->guid, leaf->name, h->name, false };
 	}
 	if (open)
 		u->open[u->open_count++] = h->name;
@@ -336,9 +337,39 @@ static int add_host_uses(struct uses *u, const struct fold_host *h)
 	return rc;
 }
 
+/* Its name, or its GUID when it has none or shares it with another switch of the list. */
 static const char *leaf_name(const struct use *u, char text[GUID_TEXT])
 {
-	return u->name && u->name[0] ? u->name : guid_format(u->guid, text);
+	return u->name && u->name[0] && !u->ambiguous ? u->name : guid_format(u->guid, text);
+}
+
+static int by_leaf_name(const void *a, const void *b)
+{
+	const struct use *x = *(const struct use *const *)a, *y = *(const struct use *const *)b;
+
+	return strcmp(x->name ? x->name : "", y->name ? y->name : "");
+}
+
+/* Marks the uses of leaves whose names say more than one switch. */
+static int mark_ambiguous(struct uses *u)
+{
+	struct use **sorted = calloc(u->count + 1, sizeof(*sorted));
+
+	if (!sorted)
+		return -ENOMEM;
+	for (size_t i = 0; i < u->count; i++)
+		sorted[i] = &u->list[i];
+	qsort(sorted, u->count, sizeof(*sorted), by_leaf_name);
+	for (size_t i = 0, n; i < u->count; i += n) {
+		bool several = false;
+
+		for (n = 1; i + n < u->count && by_leaf_name(&sorted[i], &sorted[i + n]) == 0; n++)
+			several = several || sorted[i + n]->guid != sorted[i]->guid;
+		for (size_t k = 0; k < n; k++)
+			sorted[i + k]->ambiguous = several;
+	}
+	free(sorted);
+	return 0;
 }
 
 /* The uses from list[0] on that are the same leaf on the same rail. */
@@ -398,7 +429,7 @@ static int put_switches(json_object *object, const struct use *list, size_t coun
 	for (size_t i = 0; rc == 0 && i < count; i++) {
 		char guid[GUID_TEXT];
 
-		if (list[i].name && list[i].name[0] && list[i].guid)
+		if (list[i].name && list[i].name[0] && list[i].guid && !list[i].ambiguous)
 			rc = json_put_string(switches, list[i].name,
 					     guid_format(list[i].guid, guid));
 	}
@@ -414,6 +445,7 @@ int fold_put_rails(json_object *object, const struct fold_host *hosts, size_t co
 	for (size_t i = 0; rc == 0 && i < count; i++)
 		if (hosts[i].map)
 			rc = add_host_uses(&u, &hosts[i]);
+	rc = rc ? rc : mark_ambiguous(&u);
 	if (rc == 0 && u.count) {
 		qsort(u.list, u.count, sizeof(*u.list), by_rail);
 		rails = json_object_new_array();

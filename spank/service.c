@@ -55,6 +55,8 @@ int service_init(struct service *s, struct conf *conf, bool foreground, struct e
 	pthread_rwlock_init(&s->fabric_lock, NULL);
 	pthread_mutex_init(&s->reload, NULL);
 	pthread_mutex_init(&s->bell_lock, NULL);
+	sem_init(&s->stories, 0, SERVICE_STORIES);
+	pthread_mutex_init(&s->operators.lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&s->bell, &attr);
@@ -77,6 +79,8 @@ void service_clear(struct service *s)
 	fabric_free(s->fabric);
 	pthread_cond_destroy(&s->bell);
 	pthread_mutex_destroy(&s->bell_lock);
+	pthread_mutex_destroy(&s->operators.lock);
+	sem_destroy(&s->stories);
 	pthread_mutex_destroy(&s->reload);
 	pthread_rwlock_destroy(&s->fabric_lock);
 }
@@ -105,6 +109,65 @@ bool service_wait(struct service *s, int64_t until_ns)
 	stop = s->stop;
 	pthread_mutex_unlock(&s->bell_lock);
 	return !stop;
+}
+
+/* ---- operators ---- */
+
+#define OPERATOR_NS (300 * NS_PER_S)
+#define OPERATOR_TIMEOUT_MS 3000
+
+/* The entry of uid, or else the one to be used for it: a free one, or that which ends first. */
+static struct service_operator *operator_entry(struct service_operators *o, uid_t uid)
+{
+	struct service_operator *use = &o->known[0];
+
+	for (size_t i = 0; i < SERVICE_OPERATORS; i++) {
+		if (o->known[i].uid == uid && o->known[i].until_ns)
+			return &o->known[i];
+		if (o->known[i].until_ns < use->until_ns)
+			use = &o->known[i];
+	}
+	return use;
+}
+
+/* 1, 0 or a negative errno. */
+static int ask_operator(const struct service *s, uid_t uid, struct err *err)
+{
+	json_object *request = json_object_new_object(), *reply = NULL;
+	struct json_reader r = { .source = "sfabric-slurm", .err = err };
+	int rc = request ? json_put_string(request, "op", "user") : -ENOMEM;
+	bool is = false;
+
+	rc = rc ? rc : json_put_int(request, "uid", uid);
+	rc = rc ? rc : slurm_call(s->conf, s->helper, request, OPERATOR_TIMEOUT_MS, &reply, err);
+	if (rc == 0)
+		is = json_read_bool(&r, reply, "operator");
+	json_object_put(request);
+	json_object_put(reply);
+	return rc ? rc : r.rc ? r.rc : is;
+}
+
+int service_is_operator(struct service *s, uid_t uid, struct err *err)
+{
+	struct service_operator *entry;
+	int rc;
+
+	/* one question at a time: strangers must not be able to keep all threads waiting for Slurm
+	 */
+	if (pthread_mutex_trylock(&s->operators.lock) != 0)
+		return err_set(err, EAGAIN, "Slurm is being asked about somebody else; ask again");
+	entry = operator_entry(&s->operators, uid);
+	rc = entry->uid == uid && entry->until_ns > io_mono_ns() ? entry->is : -ENOENT;
+	if (rc < 0) {
+		rc = ask_operator(s, uid, err);
+		if (rc >= 0)
+			*entry = (struct service_operator){ uid, rc, io_mono_ns() + OPERATOR_NS };
+	}
+	pthread_mutex_unlock(&s->operators.lock);
+	return rc < 0 ? err_set(err, EAGAIN,
+				"the job is not yours, and Slurm does not say whether you may see "
+				"it")
+		      : rc;
 }
 
 /* ---- the fabric ---- */
@@ -202,54 +265,97 @@ static int load_facts(const struct store_job *job, struct service_story *out, st
 	return out->facts ? 0 : -EPROTO;
 }
 
+static void drop_records(struct service_story *out)
+{
+	for (size_t i = 0; i < out->story.record_count; i++)
+		record_free(out->records[i]);
+	free(out->records);
+	out->records = NULL;
+	out->story.record_count = 0;
+}
+
+/* Keeps a record whole; once they are too many to be shown, none. */
+static int keep_record(struct service_story *out, struct record *r, size_t bytes)
+{
+	struct record **grown;
+
+	out->record_bytes += bytes;
+	if (out->record_bytes > STORY_MAX_BYTES) {
+		drop_records(out);
+		out->story.records_left_out = true;
+	}
+	if (out->story.records_left_out) {
+		record_free(r);
+		return 0;
+	}
+	grown = reallocarray(out->records, out->story.record_count + 1, sizeof(*grown));
+	if (!grown) {
+		record_free(r);
+		return -ENOMEM;
+	}
+	out->records = grown;
+	grown[out->story.record_count++] = r;
+	return 0;
+}
+
+static int take_record(void *arg, const char *json)
+{
+	struct service_story *out = arg;
+	struct record *r = record_parse(json, strlen(json), "store", NULL);
+	int rc;
+
+	if (!r) /* it was checked when it came: what does not parse is of a newer sfabricctld */
+		return 0;
+	rc = tally_add(out->story.tally, r);
+	if (rc == 0)
+		return keep_record(out, r, strlen(json));
+	record_free(r);
+	return rc;
+}
+
 static int load_records(struct service *s, int64_t key, struct service_story *out, struct err *err)
 {
-	char **texts;
-	size_t count;
-	int rc = store_get_records(s->store, key, &texts, &count, err);
+	int rc;
 
-	if (rc < 0)
-		return rc;
-	out->records = calloc(count + 1, sizeof(*out->records));
-	for (size_t i = 0; i < count; i++) {
-		struct record *r = out->records
-					   ? record_parse(texts[i], strlen(texts[i]), "store", NULL)
-					   : NULL;
+	out->story.tally = tally_new();
+	rc = out->story.tally ? store_each_record(s->store, key, take_record, out, err) : -ENOMEM;
+	return rc == -ENOMEM ? err_set(err, ENOMEM, "out of memory") : rc;
+}
 
-		if (r) /* they were checked when they came: what does not parse is of a newer
-			  sfabricd */
-			out->records[out->story.record_count++] = r;
-		free(texts[i]);
-	}
-	free(texts);
-	return out->records ? 0 : err_set(err, ENOMEM, "out of memory");
+static int add_map(struct service *s, const char *node, int64_t at_ns, struct service_story *out)
+{
+	struct map *m = joined_map(s, node, at_ns, NULL);
+
+	if (m)
+		out->maps[out->story.map_count++] = m;
+	return m || errno != ENOMEM ? 0 : -ENOMEM; /* else it is unknown */
 }
 
 /* Maps of the job's hosts as they were when it ended, or are. */
 static int load_maps(struct service *s, struct service_story *out, struct err *err)
 {
 	const struct job_facts *f = out->facts;
-	size_t most = f ? f->host_count : out->story.record_count + out->story.begin_count;
 	int64_t at_ns = f && f->ended && f->end_s ? f->end_s * NS_PER_S : 0;
+	size_t told = 0;
+	const char **names = tally_nodes(f ? NULL : out->story.tally, &told);
+	size_t most = f ? f->host_count : told + out->story.begin_count;
+	int rc = 0;
 
 	out->maps = calloc(most + 1, sizeof(*out->maps));
-	if (!out->maps)
-		return err_set(err, ENOMEM, "out of memory");
-	for (size_t i = 0; i < most; i++) {
-		const char *node = f ? f->hosts[i]
-				   : i < out->story.record_count
-					   ? out->records[i]->node
-					   : out->begins[i - out->story.record_count].node;
-		struct map *m = joined_map(s, node, at_ns, NULL);
-
-		if (m)
-			out->maps[out->story.map_count++] = m;
-	}
-	return 0;
+	if (!out->maps || !names)
+		rc = -ENOMEM;
+	for (size_t i = 0; rc == 0 && i < most; i++)
+		rc = add_map(s,
+			     f		? f->hosts[i]
+			     : i < told ? names[i]
+					: out->begins[i - told].node,
+			     at_ns, out);
+	free(names);
+	return rc < 0 ? err_set(err, ENOMEM, "out of memory") : 0;
 }
 
-int service_story_load(struct service *s, const struct store_job *job, struct service_story *out,
-		       struct err *err)
+int service_story_load(struct service *s, const struct store_job *job, bool records,
+		       struct service_story *out, struct err *err)
 {
 	int rc;
 
@@ -258,7 +364,8 @@ int service_story_load(struct service *s, const struct store_job *job, struct se
 	pthread_rwlock_rdlock(&s->fabric_lock);
 	out->service = s;
 	rc = load_facts(job, out, err);
-	rc = rc ? rc : load_records(s, job->key, out, err);
+	if (rc == 0 && records)
+		rc = load_records(s, job->key, out, err);
 	rc = rc ? rc
 		: store_get_begins(s->store, job->key, &out->begins, &out->story.begin_count, err);
 	rc = rc ? rc : load_maps(s, out, err);
@@ -268,6 +375,7 @@ int service_story_load(struct service *s, const struct store_job *job, struct se
 	}
 	out->story.job = job->job;
 	out->story.now_ns = io_now_ns();
+	out->story.last_ns = job->last_ns;
 	out->story.facts = out->facts;
 	out->story.maps = out->maps;
 	out->story.records = out->records;
@@ -280,12 +388,11 @@ void service_story_clear(struct service_story *out)
 {
 	for (size_t i = 0; i < out->story.map_count; i++)
 		map_free(out->maps[i]);
-	for (size_t i = 0; i < out->story.record_count; i++)
-		record_free(out->records[i]);
+	drop_records(out);
+	tally_free(out->story.tally);
 	for (size_t i = 0; i < out->story.begin_count; i++)
 		store_begin_clear(&out->begins[i]);
 	free(out->maps);
-	free(out->records);
 	free(out->begins);
 	job_facts_free(out->facts);
 	pthread_rwlock_unlock(&out->service->fabric_lock);

@@ -7,6 +7,7 @@
 #define FABRIC_SERVICE_H
 
 #include <pthread.h>
+#include <semaphore.h>
 #include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
@@ -19,6 +20,19 @@
 #include "store.h"
 #include "story.h"
 
+#define SERVICE_STORIES 2 /* made at a time for those who ask: the other threads go on taking */
+#define SERVICE_OPERATORS 64
+
+/* Who may read all jobs, as Slurm said it last. */
+struct service_operators {
+	pthread_mutex_t lock; /* who holds it asks Slurm */
+	struct service_operator {
+		uid_t uid;
+		bool is;
+		int64_t until_ns; /* CLOCK_MONOTONIC; 0: unused */
+	} known[SERVICE_OPERATORS];
+};
+
 struct service {
 	struct conf *conf; /* conf->cluster is known */
 	struct store *store;
@@ -30,6 +44,9 @@ struct service {
 	pthread_mutex_t reload; /* who holds it reads the file; the two below are its */
 	struct stat fabric_seen;
 	bool fabric_known; /* fabric_seen holds, or the file was missing */
+
+	sem_t stories;
+	struct service_operators operators;
 
 	pthread_mutex_t bell_lock;
 	pthread_cond_t bell;
@@ -59,17 +76,28 @@ void service_refresh_fabric(struct service *s);
 int service_map(struct service *s, const char *node, int64_t at_ns, struct map **map,
 		struct err *err);
 
-/* Everything that story.h needs about one incarnation. The fabric stays locked until the clear. */
+/*
+ * May uid read every job: is it Slurm's own account, an operator or an administrator? Slurm's
+ * answer holds for some minutes. 1, 0, or -EAGAIN when Slurm does not say, or is just being asked
+ * about another one.
+ */
+int service_is_operator(struct service *s, uid_t uid, struct err *err);
+
+/*
+ * Everything that story.h needs about one incarnation. The fabric stays locked until the clear. A
+ * running job's tag says nothing of steps: without records they are not read.
+ */
 struct service_story {
 	struct story story;
 	struct service *service;
 	struct job_facts *facts;
 	struct map **maps;
-	struct record **records;
+	struct record **records; /* as long as all can be shown whole */
+	size_t record_bytes;
 	struct store_begin *begins;
 };
-int service_story_load(struct service *s, const struct store_job *job, struct service_story *out,
-		       struct err *err);
+int service_story_load(struct service *s, const struct store_job *job, bool records,
+		       struct service_story *out, struct err *err);
 void service_story_clear(struct service_story *out);
 
 #endif

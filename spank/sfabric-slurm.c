@@ -9,6 +9,7 @@
  * here, so that the time between them is milliseconds.
  */
 #include <errno.h>
+#include <pwd.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <slurm/slurmdb.h>
@@ -231,10 +232,37 @@ static json_object *op_job(uint32_t id)
 	return reply;
 }
 
+/* A few jobs, each by itself. One that slurmctld does not know is not in the answer. */
+static json_object *op_few_jobs(json_object *ids)
+{
+	json_object *jobs = json_object_new_array();
+
+	for (size_t i = 0; i < json_object_array_length(ids); i++) {
+		int64_t id = json_object_get_int64(json_object_array_get_idx(ids, i));
+		job_info_msg_t *msg = NULL;
+		int code = ESLURM_INVALID_JOB_ID;
+		const slurm_job_info_t *job =
+			id > 0 && id <= UINT32_MAX ? load_job((uint32_t)id, &msg, &code) : NULL;
+
+		if (job)
+			json_object_array_add(jobs, job_json(job));
+		if (msg)
+			slurm_free_job_info_msg(msg);
+		if (!job && code != ESLURM_INVALID_JOB_ID) {
+			json_object_put(jobs);
+			return error_reply("slurmctld", code);
+		}
+	}
+	return jobs_reply(jobs, 0);
+}
+
 static json_object *op_jobs(json_object *ids, int64_t since)
 {
 	json_object *jobs, *reply;
 	job_info_msg_t *msg = NULL;
+
+	if (json_object_array_length(ids) <= SLURM_CALL_FEW_JOBS)
+		return op_few_jobs(ids);
 
 	errno = 0;
 	if (slurm_load_jobs(since, &msg, SHOW_DETAIL | SHOW_ALL | SHOW_LOCAL) != SLURM_SUCCESS) {
@@ -522,6 +550,8 @@ static json_object *write_row(struct database *db, uint32_t id, int64_t submit, 
 	const slurmdb_job_rec_t *row = database_job(db, id, &rows, &code);
 	json_object *reply = code ? error_reply("slurmdbd", code) : row_hinders(row, submit);
 
+	if (!reply && jobfield_poorer(row->admin_comment, fabric))
+		reply = word_reply("result", "poorer");
 	if (!reply) {
 		rc = jobfield_merge(row->admin_comment, fabric, max, &text, &err);
 		if (rc < 0)
@@ -554,6 +584,79 @@ static json_object *op_record(const struct target *t, int64_t submit, json_objec
 		code ? error_reply("slurmdbd", code) : write_row(&db, t->job, submit, fabric, max);
 
 	database_close(&db);
+	return reply;
+}
+
+/* ---- users ---- */
+
+/* slurmdbd's word on a user: 1 operator or administrator, 0 neither or not known; *code on failure.
+ */
+static bool database_operator(const char *name, int *code)
+{
+	slurmdb_user_cond_t condition = { 0 };
+	slurmdb_assoc_cond_t assoc = { 0 };
+	uint16_t flags = 0;
+	void *connection;
+	slurmdb_user_rec_t *user;
+	slurm_list users;
+	bool is = false;
+
+	errno = 0;
+	connection = slurmdb_connection_get(&flags);
+	if (!connection) {
+		*code = errno ? errno : EIO;
+		return false;
+	}
+	assoc.user_list = slurm_list_create(free_text);
+	slurm_list_append(assoc.user_list, slurm_xstrdup(name));
+	condition.assoc_cond = &assoc;
+	users = slurmdb_users_get(connection, &condition);
+	*code = users ? 0 : errno ? errno : EIO;
+	if (users) {
+		slurm_list_iterator iterator = slurm_list_iterator_create(users);
+
+		while ((user = slurm_list_next(iterator)))
+			if (user->name && !strcmp(user->name, name))
+				is = user->admin_level >= SLURMDB_ADMIN_OPERATOR;
+		slurm_list_iterator_destroy(iterator);
+		slurm_list_destroy(users);
+	}
+	slurm_list_destroy(assoc.user_list);
+	slurmdb_connection_close(&connection);
+	return is;
+}
+
+static bool is_slurm_user(uid_t uid, int *code)
+{
+	slurm_conf_t *conf = NULL;
+	bool is = false;
+
+	errno = 0;
+	if (slurm_load_ctl_conf(0, &conf) == SLURM_SUCCESS) {
+		is = conf->slurm_user_id == uid;
+		slurm_free_ctl_conf(conf);
+		*code = 0;
+	} else {
+		*code = errno ? errno : EIO;
+	}
+	return is;
+}
+
+static json_object *op_user(uid_t uid)
+{
+	char buffer[4096];
+	struct passwd entry, *found = NULL;
+	json_object *reply;
+	int code = 0, database_code = 0;
+	bool is = is_slurm_user(uid, &code);
+
+	if (!is && getpwuid_r(uid, &entry, buffer, sizeof(buffer), &found) == 0 && found)
+		is = database_operator(found->pw_name, &database_code);
+	if (!is && (code || database_code))
+		return error_reply(database_code ? "slurmdbd" : "slurmctld",
+				   database_code ? database_code : code);
+	reply = json_object_new_object();
+	json_put_bool(reply, "operator", is);
 	return reply;
 }
 
@@ -608,6 +711,11 @@ static json_object *run_op(const char *op, json_object *request, struct json_rea
 {
 	if (!strcmp(op, "jobs"))
 		return run_jobs(request, r);
+	if (!strcmp(op, "user")) {
+		uid_t uid = (uid_t)json_read_int(r, request, "uid", 0, UINT32_MAX);
+
+		return r->rc ? NULL : op_user(uid);
+	}
 	if (!strcmp(op, "job") || !strcmp(op, "db"))
 		return run_read(op, request, r);
 	if (!strcmp(op, "tag") || !strcmp(op, "record"))

@@ -7,12 +7,13 @@
  * is the only program here that is linked to libslurmfull.
  *
  * Requests: {"op":"job","job":J}; {"op":"jobs","ids":[..],"since":S?};
+ * {"op":"user","uid":U} (may it read every job: {"operator":B});
  * {"op":"db","job":J,"cluster":C} (slurmdbd's newest row of the job);
  * {"op":"tag","job":J,"fabric":{..},"max":N} (AdminComment of a running job);
  * {"op":"record","job":J,"cluster":C,"submit":S,"fabric":{..},"max":N} (AdminComment in slurmdbd,
  * read back). An array task says "array_job" and "array_task" as well where slurmdbd is asked.
  * Replies: {"jobs":[JOB..],"last_update":S} or {"unchanged":true}; {"result":WORD} with WORD one of
- * written, same, foreign, ended, superseded; {"wait":WHY}: not yet;
+ * written, same, foreign, ended, superseded, poorer; {"wait":WHY}: not yet;
  * {"error":WHY,"code":N,"gone":B}. JOB:
  * {"job","uid","user"?,"name"?,"state","running","ended","hosts":[..]?,"gres":[..]?,"submit",
  * "start"?,"end"?,"restarts"?,"array_job"?,"array_task"?}, times in seconds.
@@ -31,6 +32,7 @@
 #define SLURM_CALL_TIMEOUT_MS 15000
 #define SLURM_CALL_MAX_BYTES (64u << 20) /* of a reply */
 #define JOB_MAX_HOSTS 100000
+#define SLURM_CALL_FEW_JOBS 32 /* so many ids are asked for one by one, not as the whole table */
 
 struct job_gpus { /* of one host */
 	bool known;

@@ -20,14 +20,10 @@
 
 #define SCHEMA_VERSION 1
 #define BUSY_MS 5000
+#define PORTION 256	 /* records read at once */
+#define FORGET_AT_ONCE 8 /* portions of jobs forgotten in one transaction */
+#define FORGET_RECORDS 512
 #define S_TO_NS INT64_C(1000000000)
-
-/*
- * Clocks of nodes and slurmctld may differ by this much, and Slurm's times are whole seconds. A
- * requeued job starts again after two minutes at the earliest (slurmctld's hold), so that both
- * sides of a requeue stay apart.
- */
-#define CLOCK_SLACK_NS (60 * S_TO_NS)
 
 struct store {
 	sqlite3 *db;
@@ -52,14 +48,16 @@ static const char schema[] =
 	"CREATE INDEX IF NOT EXISTS jobs_by_id ON jobs (job);"
 	"CREATE INDEX IF NOT EXISTS jobs_by_array ON jobs (array_job, array_task);"
 	"CREATE INDEX IF NOT EXISTS jobs_open ON jobs (open) WHERE open;"
+	"CREATE INDEX IF NOT EXISTS jobs_closed ON jobs (last_ns) WHERE NOT open;"
 	"CREATE TABLE IF NOT EXISTS begins (key INTEGER NOT NULL, step INTEGER NOT NULL,"
 	" node TEXT NOT NULL, uid INTEGER NOT NULL, node_index INTEGER NOT NULL,"
 	" node_count INTEGER NOT NULL, class TEXT, began_ns INTEGER NOT NULL,"
 	" received_ns INTEGER NOT NULL, PRIMARY KEY (key, step, node)) WITHOUT ROWID;"
 	"CREATE TABLE IF NOT EXISTS records (id TEXT PRIMARY KEY, key INTEGER NOT NULL,"
-	" step INTEGER NOT NULL, node TEXT NOT NULL, began_ns INTEGER NOT NULL,"
-	" received_ns INTEGER NOT NULL, json TEXT NOT NULL) WITHOUT ROWID;"
-	"CREATE INDEX IF NOT EXISTS records_by_job ON records (key);";
+	" step INTEGER NOT NULL, node TEXT NOT NULL, node_count INTEGER NOT NULL,"
+	" began_ns INTEGER NOT NULL, received_ns INTEGER NOT NULL, json TEXT NOT NULL)"
+	" WITHOUT ROWID;"
+	"CREATE INDEX IF NOT EXISTS records_by_job ON records (key, step, node, id, node_count);";
 
 /* ---- small things around SQLite ---- */
 
@@ -194,7 +192,9 @@ static int set_up(struct store *s, struct err *err)
 
 	sqlite3_busy_timeout(s->db, BUSY_MS);
 	if (rc == 0)
-		rc = run(s, "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL; BEGIN IMMEDIATE",
+		rc = run(s,
+			 "PRAGMA journal_mode=WAL; PRAGMA synchronous=FULL;"
+			 " PRAGMA journal_size_limit=67108864; BEGIN IMMEDIATE",
 			 err);
 	if (rc == 0)
 		rc = run(s, schema, err);
@@ -331,8 +331,8 @@ int store_get_map(struct store *s, const char *node, int64_t at_ns, char **json,
  */
 static int pick_job(struct store *s, uint32_t job, int64_t at_ns, int64_t *key, struct err *err)
 {
-	int64_t latest_s = (at_ns + CLOCK_SLACK_NS) / S_TO_NS;
-	int64_t earliest_s = (at_ns - CLOCK_SLACK_NS) / S_TO_NS;
+	int64_t latest_s = at_ns / S_TO_NS + STORE_CLOCK_SLACK_S; /* at_ns may be anything */
+	int64_t earliest_s = at_ns / S_TO_NS - STORE_CLOCK_SLACK_S;
 
 	return one_number(
 		s,
@@ -343,12 +343,32 @@ static int pick_job(struct store *s, uint32_t job, int64_t at_ns, int64_t *key, 
 		key, err);
 }
 
+/* A job that no row knows, and that began so long ago that its row may have been forgotten. */
+static int check_age(struct store *s, uint32_t job, int64_t at_ns, int64_t now_ns, struct err *err)
+{
+	int64_t known = 0;
+	int rc;
+
+	if (at_ns / S_TO_NS >= now_ns / S_TO_NS - STORE_KEEP_S)
+		return 0;
+	rc = one_number(
+		s, prepare(s, err, "SELECT 1 FROM jobs WHERE job = ? LIMIT 1", "i", (int64_t)job),
+		&known, err);
+	if (rc == -ENOENT)
+		return err_set(err, ESTALE, "job %u began more than %d days ago and is forgotten",
+			       job, STORE_KEEP_S / 86400);
+	return rc;
+}
+
 static int find_or_make_job(struct store *s, uint32_t job, uint32_t uid, int64_t at_ns,
 			    int64_t now_ns, int64_t *key, struct err *err)
 {
 	int rc = pick_job(s, job, at_ns, key, err);
 
 	if (rc != -ENOENT)
+		return rc;
+	rc = check_age(s, job, at_ns, now_ns, err);
+	if (rc < 0)
 		return rc;
 	rc = finish(s,
 		    prepare(s, err,
@@ -409,9 +429,9 @@ static int insert_record(struct store *s, const struct record *r, const char *js
 	rc = find_or_make_job(s, r->job, r->uid, r->begin_ns, now_ns, &key, err);
 	if (rc == 0)
 		rc = finish(s,
-			    prepare(s, err, "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?)",
-				    "siisiis", r->id, key, (int64_t)r->step, r->node, r->begin_ns,
-				    now_ns, json),
+			    prepare(s, err, "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
+				    "siisiiis", r->id, key, (int64_t)r->step, r->node,
+				    (int64_t)r->node_count, r->begin_ns, now_ns, json),
 			    err);
 	if (rc == 0)
 		rc = note_arrival(s, key, r->step == STEP_ID_BATCH, now_ns, err);
@@ -426,40 +446,99 @@ int store_put_record(struct store *s, const struct record *r, const char *json, 
 	return rc < 0 ? rc : end(s, insert_record(s, r, json, now_ns, err), err);
 }
 
-int store_get_records(struct store *s, int64_t key, char ***texts, size_t *count, struct err *err)
+/* The place in a job's records up to which they were handed over. */
+struct place {
+	int64_t step;
+	char *node, *id;
+};
+
+static void place_clear(struct place *p)
 {
-	sqlite3_stmt *st;
-	char **out = NULL;
-	size_t n = 0;
+	free(p->node);
+	free(p->id);
+	p->node = p->id = NULL;
+}
+
+/* Reads texts of the next records; *count 0 at the end. The lock is held. */
+static int read_portion(struct store *s, int64_t key, struct place *p, char *texts[PORTION],
+			size_t *count, struct err *err)
+{
+	sqlite3_stmt *st =
+		prepare(s, err,
+			"SELECT json, step, node, id FROM records WHERE key = ?"
+			" AND (step, node, id) > (?, ?, ?) ORDER BY step, node, id LIMIT ?",
+			"iissi", key, p->step, p->node ? p->node : "", p->id ? p->id : "",
+			(int64_t)PORTION);
+	struct place next = { 0 };
 	int rc = -EIO;
 
-	pthread_mutex_lock(&s->lock);
-	st = prepare(s, err,
-		     "SELECT json FROM records WHERE key = ? ORDER BY step, node, id LIMIT ?", "ii",
-		     key, (int64_t)STORE_MAX_RECORDS);
+	*count = 0;
 	while (st && (rc = next_row(s, st, err)) == 1) {
-		char **grown = reallocarray(out, n + 1, sizeof(*out));
-
-		rc = grown ? 0 : -ENOMEM;
-		if (grown)
-			out = grown;
-		if (rc == 0)
-			out[n++] = text_column(st, 0, &rc);
+		place_clear(&next);
+		next.step = sqlite3_column_int64(st, 1);
+		next.node = text_column(st, 2, &rc);
+		next.id = text_column(st, 3, &rc);
+		texts[*count] = text_column(st, 0, &rc);
+		*count += texts[*count] != NULL;
 		if (rc < 0)
 			break;
 	}
 	sqlite3_finalize(st);
-	pthread_mutex_unlock(&s->lock);
-	*texts = out;
-	*count = n;
-	if (rc == 0)
-		return 0;
-	for (size_t i = 0; i < n; i++)
-		free(out[i]);
-	free(out);
-	*texts = NULL;
-	*count = 0;
+	if (*count) {
+		place_clear(p);
+		*p = next;
+	} else {
+		place_clear(&next);
+	}
 	return rc == -ENOMEM ? err_set(err, ENOMEM, "out of memory") : rc;
+}
+
+int store_each_record(struct store *s, int64_t key, store_take *take, void *arg, struct err *err)
+{
+	struct place place = { .step = -1 };
+	char *texts[PORTION];
+	size_t count = 0;
+	int rc;
+
+	do {
+		pthread_mutex_lock(&s->lock);
+		rc = read_portion(s, key, &place, texts, &count, err);
+		pthread_mutex_unlock(&s->lock);
+		for (size_t i = 0; i < count; i++) {
+			if (rc == 0)
+				rc = take(arg, texts[i]);
+			free(texts[i]);
+		}
+	} while (rc == 0 && count == PORTION);
+	place_clear(&place);
+	return rc;
+}
+
+int store_complete(struct store *s, int64_t key, bool *complete, struct err *err)
+{
+	int64_t is = 0;
+	int rc;
+
+	pthread_mutex_lock(&s->lock);
+	rc = one_number(
+		s,
+		prepare(s, err,
+			"WITH r AS (SELECT step, count(DISTINCT node) AS reported,"
+			" max(node_count) AS nodes FROM records WHERE key = ?1 GROUP BY step),"
+			" b AS (SELECT step, max(node_count) AS nodes FROM begins WHERE key = ?1"
+			" GROUP BY step),"
+			" steps AS (SELECT r.step, reported, max(r.nodes, ifnull(b.nodes, 0)) AS "
+			"nodes"
+			" FROM r LEFT JOIN b USING (step)"
+			" UNION ALL SELECT step, 0, nodes FROM b WHERE step NOT IN (SELECT step "
+			"FROM r))"
+			" SELECT count(*) > 0 AND total(reported < nodes OR nodes = 0) = 0 FROM "
+			"steps",
+			"i", key),
+		&is, err);
+	pthread_mutex_unlock(&s->lock);
+	*complete = rc == 0 && is;
+	return rc;
 }
 
 static int read_begin(sqlite3_stmt *st, struct store_begin *b)
@@ -492,7 +571,7 @@ int store_get_begins(struct store *s, int64_t key, struct store_begin **begins, 
 		     " begins.began_ns FROM begins JOIN jobs USING (key) WHERE key = ? ORDER BY "
 		     "step, node"
 		     " LIMIT ?",
-		     "ii", key, (int64_t)STORE_MAX_RECORDS);
+		     "ii", key, (int64_t)STORE_MAX_BEGINS);
 	while (st && (rc = next_row(s, st, err)) == 1) {
 		struct store_begin *grown = reallocarray(out, n + 1, sizeof(*out));
 
@@ -579,6 +658,7 @@ static int read_job(sqlite3_stmt *st, struct store_job *j)
 	j->seen_arrivals = sqlite3_column_int64(st, 14);
 	j->tries = sqlite3_column_int64(st, 15);
 	j->next_ns = sqlite3_column_int64(st, 16);
+	j->began_ns = sqlite3_column_int64(st, 17);
 	return rc;
 }
 
@@ -592,7 +672,7 @@ int store_get_job(struct store *s, int64_t key, struct store_job *job, struct er
 	st = prepare(s, err,
 		     "SELECT key, job, uid, first_ns, last_ns, arrivals, batch_ns, open, facts,"
 		     " look_ns, field, field_text, field_ns, field_verified, seen_arrivals, tries, "
-		     "next_ns"
+		     "next_ns, began_ns"
 		     " FROM jobs WHERE key = ?",
 		     "i", key);
 	if (st) {
@@ -688,8 +768,9 @@ static int set_facts(struct store *s, int64_t *key, const struct store_identity 
 	int64_t other = 0;
 	int rc = one_number(s,
 			    prepare(s, err,
-				    "SELECT key FROM jobs WHERE job = ? AND submit_s = ?"
-				    " AND restarts = ? AND key <> ? LIMIT 1",
+				    "SELECT key FROM jobs WHERE job = ?1 AND submit_s = ?2 AND"
+				    " (restarts = ?3 OR restarts = -1 OR ?3 = -1) AND key <> ?4"
+				    " ORDER BY restarts = ?3 DESC, key LIMIT 1",
 				    "iiii", (int64_t)id->job, id->submit_s, id->restarts, *key),
 			    &other, err);
 
@@ -704,9 +785,9 @@ static int set_facts(struct store *s, int64_t *key, const struct store_identity 
 			s,
 			prepare(s, err,
 				"UPDATE jobs SET facts = ?, submit_s = ?, start_s = ?, end_s = ?,"
-				" restarts = ? WHERE key = ?",
+				" restarts = max(restarts, ?) WHERE key = ?",
 				"siiiii", facts, id->submit_s, id->start_s, id->end_s, id->restarts,
-				*key),
+				*key), /* slurmdbd does not know restarts: -1 */
 			err);
 	if (rc == 0 && id->array)
 		rc = finish(s,
@@ -792,4 +873,67 @@ int store_close_job(struct store *s, int64_t key, struct err *err)
 		    err);
 	pthread_mutex_unlock(&s->lock);
 	return rc;
+}
+
+/* ---- forgetting ---- */
+
+/* The bytes of the file that hold something. */
+static int used_bytes(struct store *s, int64_t *bytes, struct err *err)
+{
+	int64_t pages = 0, unused = 0, size = 0;
+	int rc = one_number(s, prepare(s, err, "PRAGMA page_count", ""), &pages, err);
+
+	rc = rc ? rc : one_number(s, prepare(s, err, "PRAGMA freelist_count", ""), &unused, err);
+	rc = rc ? rc : one_number(s, prepare(s, err, "PRAGMA page_size", ""), &size, err);
+	*bytes = (pages - unused) * size;
+	return rc;
+}
+
+/* Removes a portion of a job's records and, with the last one, the job. */
+static int forget_job(struct store *s, int64_t key, struct err *err)
+{
+	int rc = finish(s,
+			prepare(s, err,
+				"DELETE FROM records WHERE id IN"
+				" (SELECT id FROM records WHERE key = ? LIMIT ?)",
+				"ii", key, (int64_t)FORGET_RECORDS),
+			err);
+
+	if (rc < 0 || sqlite3_changes(s->db) == FORGET_RECORDS)
+		return rc;
+	rc = finish(s, prepare(s, err, "DELETE FROM begins WHERE key = ?", "i", key), err);
+	return rc ? rc
+		  : finish(s, prepare(s, err, "DELETE FROM jobs WHERE key = ?", "i", key), err);
+}
+
+/* Forgets the closed job that was silent longest, if it may go. 1: it did; 0: none may. */
+static int forget_one(struct store *s, int64_t now_ns, int64_t max_bytes, struct err *err)
+{
+	int64_t key = 0, bytes = 0, silent_ns = now_ns - STORE_KEEP_S * S_TO_NS;
+	int rc = used_bytes(s, &bytes, err);
+
+	if (rc == 0)
+		rc = one_number(s,
+				prepare(s, err,
+					"SELECT key FROM jobs WHERE NOT open AND last_ns < ?"
+					" ORDER BY last_ns LIMIT 1",
+					"i", bytes > max_bytes ? INT64_MAX : silent_ns),
+				&key, err);
+	if (rc == -ENOENT)
+		return 0;
+	rc = rc ? rc : forget_job(s, key, err);
+	return rc ? rc : 1;
+}
+
+int store_forget(struct store *s, int64_t now_ns, int64_t max_bytes, bool *more, struct err *err)
+{
+	int rc = begin(s, err), went = 1;
+
+	*more = false;
+	if (rc < 0)
+		return rc;
+	for (int i = 0; went == 1 && i < FORGET_AT_ONCE; i++)
+		went = forget_one(s, now_ns, max_bytes, err);
+	*more = went == 1;
+	return end(s, went < 0 ? went : 0, err);
 }

@@ -18,9 +18,19 @@
 #include "err.h"
 #include "record.h"
 
-#define STORE_MAPS_PER_NODE 32	/* older ones are forgotten */
-#define STORE_MAX_RECORDS 65536 /* of one job, read at once */
+#define STORE_MAPS_PER_NODE 32	  /* older ones are forgotten */
+#define STORE_MAX_BEGINS 65536	  /* of one job, read at once */
+#define STORE_KEEP_S (90 * 86400) /* a closed job is kept that long after its last message */
+#define STORE_MAX_BYTES                                                                            \
+	(INT64_C(16) << 30) /* beyond, the closed jobs that were silent longest go */
 #define STORE_UNKNOWN_RESTARTS -1
+
+/*
+ * Clocks of nodes and slurmctld may differ by this much, and Slurm's times are whole seconds. A
+ * requeued job starts again after two minutes at the earliest (slurmctld's hold), so that both
+ * sides of a requeue stay apart.
+ */
+#define STORE_CLOCK_SLACK_S 60
 
 struct store;
 
@@ -45,7 +55,8 @@ struct store_begin {
 struct store_job {
 	int64_t key;
 	uint32_t job;
-	uint32_t uid; /* by the first message; Slurm's facts agree or win */
+	uint32_t uid;	  /* by the first message; Slurm's facts agree or win */
+	int64_t began_ns; /* the first step that is known, by its node's clock */
 	/* moved by messages */
 	int64_t first_ns, last_ns; /* arrivals of the first and the last message */
 	int64_t arrivals;	   /* how many messages */
@@ -79,7 +90,11 @@ int store_put_map(struct store *s, const char *node, const char *json, int64_t n
  */
 int store_get_map(struct store *s, const char *node, int64_t at_ns, char **json, struct err *err);
 
-/* Repeating one changes nothing. The job's row is found or made. */
+/*
+ * Repeating one changes nothing. The job's row is found or made. -ESTALE: of a job that is not
+ * known and that would be forgotten by now if it had been; what Slurm has of it is better than one
+ * message.
+ */
 int store_put_begin(struct store *s, const struct store_begin *b, int64_t now_ns, struct err *err);
 int store_put_record(struct store *s, const struct record *r, const char *json, int64_t now_ns,
 		     struct err *err);
@@ -120,8 +135,27 @@ int store_supersede(struct store *s, int64_t key, int64_t end_s, struct err *err
 /* Closes a job unless a message came that its field does not know of. */
 int store_close_job(struct store *s, int64_t key, struct err *err);
 
-/* All of a job's records as JSON texts / begins; malloc'ed arrays of malloc'ed things. */
-int store_get_records(struct store *s, int64_t key, char ***texts, size_t *count, struct err *err);
+/*
+ * Hands over each record of a job as JSON text, ordered by step and node, in portions: others may
+ * store meanwhile, and what comes meanwhile may be missed. take returns 0 to go on; anything else
+ * ends it and is returned.
+ */
+typedef int store_take(void *arg, const char *json);
+int store_each_record(struct store *s, int64_t key, store_take *take, void *arg, struct err *err);
+
+/*
+ * All nodes of all steps that are known have reported; false when no step is known. The same as
+ * story_complete(), at the price of an index.
+ */
+int store_complete(struct store *s, int64_t key, bool *complete, struct err *err);
+
+/*
+ * Forgets closed jobs: those silent for STORE_KEEP_S, and while the file has more than max_bytes in
+ * use the one that was silent longest. A portion in a call; *more: call again.
+ */
+int store_forget(struct store *s, int64_t now_ns, int64_t max_bytes, bool *more, struct err *err);
+
+/* All of a job's begins; a malloc'ed array of malloc'ed things. */
 int store_get_begins(struct store *s, int64_t key, struct store_begin **begins, size_t *count,
 		     struct err *err);
 

@@ -23,20 +23,71 @@
 #define NS_PER_S INT64_C(1000000000)
 #define MAX_SUSPECTS 10
 #define MAX_REASONS 16
+#define LEAST_MAP_BYTES 256 /* a map with a port in it has more */
+#define MAX_ENDS 32	    /* different ones of one step */
+
+struct tally_port { /* a port in a step, with its events */
+	char *node, *device;
+	bool retransmits_known, errors_known;
+	uint64_t retransmits, errors, events;
+};
+
+struct tally_reason { /* why a node's record does not cover the step */
+	char *node, *why;
+};
+
+struct tally_end {
+	char *how;
+	size_t count;
+};
+
+struct tally_step { /* what the records of one step add up to */
+	uint32_t step;
+	uint32_t nodes; /* 0 unknown */
+	size_t records;
+	int64_t elapsed_ns;
+	char **names; /* of the nodes; sorted and each once after settle() */
+	size_t name_count, name_room;
+	struct {
+		uint64_t sum;
+		size_t known; /* records that say it */
+		bool overflow;
+	} totals[M_COUNT];
+	struct {
+		uint64_t total; /* 0: none */
+		char *node, *device;
+	} worst[M_COUNT];
+	struct tally_end ends[MAX_ENDS];
+	size_t end_count;
+	struct tally_reason reasons[MAX_REASONS]; /* by node */
+	size_t reason_count;
+	uint64_t *events; /* of all ports; most first after settle() */
+	size_t event_count, event_room;
+	struct tally_port ports[MAX_SUSPECTS]; /* those with most events, most first */
+	size_t port_count;
+};
+
+struct tally {
+	struct tally_step **steps; /* pointers: a step_view keeps one */
+	size_t step_count;
+	char *class;
+	bool has_uid;
+	uint32_t uid;
+	bool settled;
+};
 
 struct step_view {
 	uint32_t step;
-	const struct record **records; /* sorted by node; into view.records */
-	size_t record_count;
-	uint32_t nodes;	 /* 0 unknown */
-	size_t reported; /* nodes with a record */
+	const struct tally_step *sum; /* NULL: no record */
+	uint32_t nodes;		      /* 0 unknown */
+	size_t reported;	      /* nodes with a record */
 };
 
 struct view {
 	const struct story *story;
 	struct fold_host *hosts;
 	size_t host_count;
-	const struct record **records; /* sorted by step and node */
+	const struct record **records; /* shown whole; sorted by step and node */
 	struct step_view *steps;
 	size_t step_count;
 };
@@ -65,6 +116,384 @@ static int append(json_object *array, json_object *value)
 	return -ENOMEM;
 }
 
+/* ---- the tally ---- */
+
+struct tally *tally_new(void)
+{
+	return calloc(1, sizeof(struct tally));
+}
+
+static void free_step(struct tally_step *step)
+{
+	for (size_t i = 0; i < step->name_count; i++)
+		free(step->names[i]);
+	for (size_t m = 0; m < M_COUNT; m++) {
+		free(step->worst[m].node);
+		free(step->worst[m].device);
+	}
+	for (size_t i = 0; i < step->end_count; i++)
+		free(step->ends[i].how);
+	for (size_t i = 0; i < step->reason_count; i++) {
+		free(step->reasons[i].node);
+		free(step->reasons[i].why);
+	}
+	for (size_t i = 0; i < step->port_count; i++) {
+		free(step->ports[i].node);
+		free(step->ports[i].device);
+	}
+	free(step->names);
+	free(step->events);
+	free(step);
+}
+
+void tally_free(struct tally *t)
+{
+	if (!t)
+		return;
+	for (size_t i = 0; i < t->step_count; i++)
+		free_step(t->steps[i]);
+	free(t->steps);
+	free(t->class);
+	free(t);
+}
+
+static size_t tally_records(const struct tally *t)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; t && i < t->step_count; i++)
+		n += t->steps[i]->records;
+	return n;
+}
+
+static struct tally_step *tally_step(struct tally *t, uint32_t step)
+{
+	struct tally_step **grown;
+
+	for (size_t i = t->step_count; i > 0; i--) /* they come in order: the last one, mostly */
+		if (t->steps[i - 1]->step == step)
+			return t->steps[i - 1];
+	grown = reallocarray(t->steps, t->step_count + 1, sizeof(*grown));
+	if (!grown)
+		return NULL;
+	t->steps = grown;
+	grown[t->step_count] = calloc(1, sizeof(**grown));
+	if (!grown[t->step_count])
+		return NULL;
+	grown[t->step_count]->step = step;
+	return grown[t->step_count++];
+}
+
+/* Makes room for one element more. */
+static int make_room(void **array, size_t count, size_t *room, size_t size)
+{
+	size_t more = *room ? *room * 2 : 16;
+	void *grown;
+
+	if (count < *room)
+		return 0;
+	grown = reallocarray(*array, more, size);
+	if (!grown)
+		return -ENOMEM;
+	*array = grown;
+	*room = more;
+	return 0;
+}
+
+static int add_name(struct tally_step *step, const char *node)
+{
+	int rc = make_room((void **)&step->names, step->name_count, &step->name_room,
+			   sizeof(*step->names));
+
+	if (rc < 0)
+		return rc;
+	step->names[step->name_count] = strdup(node);
+	return step->names[step->name_count++] ? 0 : (step->name_count--, -ENOMEM);
+}
+
+static bool is_port(const char *device)
+{
+	return strchr(device, ':') != NULL;
+}
+
+/*
+ * A node's total of one meaning. The step's own processes say more than the devices they share,
+ * and the devices more than the node: adding them up would count the same bytes twice.
+ */
+static bool record_total(const struct record *r, enum meaning m, uint64_t *total, bool *overflow)
+{
+	const struct record_value *step = record_find(r, "step", m),
+				  *node = record_find(r, "node", m);
+	bool known = false;
+
+	*total = 0;
+	if (step) {
+		*total = step->total;
+		return true;
+	}
+	for (size_t i = 0; i < r->value_count; i++) {
+		const struct record_value *value = &r->values[i];
+
+		if (value->meaning != m || value == node)
+			continue;
+		known = true;
+		if (__builtin_add_overflow(*total, value->total, total))
+			*overflow = true;
+	}
+	if (known || !node)
+		return known;
+	*total = node->total;
+	return true;
+}
+
+static void add_totals(struct tally_step *step, const struct record *r)
+{
+	for (int m = 0; m < M_COUNT; m++) {
+		uint64_t total;
+
+		if (!record_total(r, (enum meaning)m, &total, &step->totals[m].overflow))
+			continue;
+		step->totals[m].known++;
+		if (__builtin_add_overflow(step->totals[m].sum, total, &step->totals[m].sum))
+			step->totals[m].overflow = true;
+	}
+}
+
+/* Puts copies of two names where two others were. */
+static int set_names(char **node, char **device, const char *new_node, const char *new_device)
+{
+	char *a = strdup(new_node), *b = strdup(new_device);
+
+	if (!a || !b) {
+		free(a);
+		free(b);
+		return -ENOMEM;
+	}
+	free(*node);
+	free(*device);
+	*node = a;
+	*device = b;
+	return 0;
+}
+
+static int add_worst(struct tally_step *step, const struct record *r)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < r->value_count; i++) {
+		const struct record_value *value = &r->values[i];
+		bool more = value->total > step->worst[value->meaning].total;
+		bool equal = value->total && value->total == step->worst[value->meaning].total;
+
+		if (!more && !(equal && strverscmp(r->node, step->worst[value->meaning].node) < 0))
+			continue;
+		rc = set_names(&step->worst[value->meaning].node,
+			       &step->worst[value->meaning].device, r->node, value->device);
+		if (rc == 0)
+			step->worst[value->meaning].total = value->total;
+	}
+	return rc;
+}
+
+static int add_end(struct tally_step *step, const char *how)
+{
+	size_t i = 0;
+
+	while (i < step->end_count && strcmp(step->ends[i].how, how) != 0)
+		i++;
+	if (i == MAX_ENDS)
+		return 0;
+	if (i == step->end_count) {
+		step->ends[i].how = strdup(how);
+		if (!step->ends[i].how)
+			return -ENOMEM;
+		step->ends[i].count = 0;
+		step->end_count++;
+	}
+	step->ends[i].count++;
+	return 0;
+}
+
+/* The first MAX_REASONS by node. */
+static int add_reason(struct tally_step *step, const char *node, const char *why)
+{
+	struct tally_reason reason = { NULL, NULL };
+	size_t at = step->reason_count;
+
+	while (at > 0 && strverscmp(step->reasons[at - 1].node, node) > 0)
+		at--;
+	if (at == MAX_REASONS)
+		return 0;
+	if (set_names(&reason.node, &reason.why, node, why) < 0)
+		return -ENOMEM;
+	if (step->reason_count == MAX_REASONS) {
+		step->reason_count--;
+		free(step->reasons[step->reason_count].node);
+		free(step->reasons[step->reason_count].why);
+	}
+	memmove(&step->reasons[at + 1], &step->reasons[at],
+		(step->reason_count - at) * sizeof(reason));
+	step->reasons[at] = reason;
+	step->reason_count++;
+	return 0;
+}
+
+static bool most_events_first(const struct tally_port *a, const struct tally_port *b)
+{
+	int order;
+
+	if (a->events != b->events)
+		return a->events > b->events;
+	order = strverscmp(a->node, b->node);
+	return order ? order < 0 : strverscmp(a->device, b->device) < 0;
+}
+
+/* The MAX_SUSPECTS ports with most events. The names of port are copied. */
+static int add_most(struct tally_step *step, struct tally_port port)
+{
+	size_t at = step->port_count;
+	const char *node = port.node, *device = port.device;
+
+	while (at > 0 && most_events_first(&port, &step->ports[at - 1]))
+		at--;
+	if (at == MAX_SUSPECTS)
+		return 0;
+	port.node = port.device = NULL;
+	if (set_names(&port.node, &port.device, node, device) < 0)
+		return -ENOMEM;
+	if (step->port_count == MAX_SUSPECTS) {
+		step->port_count--;
+		free(step->ports[step->port_count].node);
+		free(step->ports[step->port_count].device);
+	}
+	memmove(&step->ports[at + 1], &step->ports[at], (step->port_count - at) * sizeof(port));
+	step->ports[at] = port;
+	step->port_count++;
+	return 0;
+}
+
+/* The values of a record are sorted by device: i is the first of its device. */
+static bool first_of_port(const struct record *r, size_t i)
+{
+	return is_port(r->values[i].device) &&
+	       (i == 0 || strcmp(r->values[i - 1].device, r->values[i].device) != 0);
+}
+
+static bool port_events(const struct record *r, char *device, struct tally_port *p)
+{
+	const struct record_value *retransmits = record_find(r, device, M_RETRANSMITS);
+	const struct record_value *errors = record_find(r, device, M_ERRORS);
+
+	*p = (struct tally_port){ .node = r->node, .device = device };
+	p->retransmits_known = retransmits != NULL;
+	p->errors_known = errors != NULL;
+	p->retransmits = retransmits ? retransmits->total : 0;
+	p->errors = errors ? errors->total : 0;
+	if (__builtin_add_overflow(p->retransmits, p->errors, &p->events))
+		p->events = UINT64_MAX;
+	/* A record that did not fit leaves out zeros first: such a port is still a peer without
+	 * events. */
+	return retransmits || errors || r->cut;
+}
+
+static int add_ports(struct tally_step *step, const struct record *r)
+{
+	struct tally_port p;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < r->value_count; i++) {
+		if (!first_of_port(r, i) || !port_events(r, r->values[i].device, &p))
+			continue;
+		rc = make_room((void **)&step->events, step->event_count, &step->event_room,
+			       sizeof(*step->events));
+		if (rc == 0)
+			step->events[step->event_count++] = p.events;
+		rc = rc ? rc : add_most(step, p);
+	}
+	return rc;
+}
+
+int tally_add(struct tally *t, const struct record *r)
+{
+	struct tally_step *step = tally_step(t, r->step);
+	int rc = step ? add_name(step, r->node) : -ENOMEM;
+
+	t->settled = false;
+	if (rc < 0)
+		return rc;
+	step->records++;
+	if (r->node_count > step->nodes)
+		step->nodes = r->node_count;
+	if (r->elapsed_ns > step->elapsed_ns)
+		step->elapsed_ns = r->elapsed_ns;
+	if (!t->has_uid) {
+		t->has_uid = true;
+		t->uid = r->uid;
+	}
+	if (!t->class && r->class && !(t->class = strdup(r->class)))
+		return -ENOMEM;
+	add_totals(step, r);
+	rc = add_worst(step, r);
+	rc = rc || !r->end ? rc : add_end(step, r->end);
+	rc = rc || !r->partial ? rc : add_reason(step, r->node, r->partial);
+	return rc ? rc : add_ports(step, r);
+}
+
+static int by_node_name(const void *a, const void *b)
+{
+	return strverscmp(*(char *const *)a, *(char *const *)b);
+}
+
+static int most_first(const void *a, const void *b)
+{
+	uint64_t x = *(const uint64_t *)a, y = *(const uint64_t *)b;
+
+	return (x < y) - (x > y);
+}
+
+const char **tally_nodes(const struct tally *t, size_t *count)
+{
+	size_t most = 0, n = 0;
+	const char **names;
+
+	*count = 0;
+	for (size_t i = 0; t && i < t->step_count; i++)
+		most += t->steps[i]->name_count;
+	names = calloc(most + 1, sizeof(*names));
+	if (!names)
+		return NULL;
+	for (size_t i = 0; t && i < t->step_count; i++)
+		for (size_t k = 0; k < t->steps[i]->name_count; k++)
+			names[n++] = t->steps[i]->names[k];
+	qsort(names, n, sizeof(*names), by_node_name);
+	for (size_t i = 0; i < n; i++)
+		if (*count == 0 || strcmp(names[*count - 1], names[i]) != 0)
+			names[(*count)++] = names[i];
+	return names;
+}
+
+/* Sorts what is read in order; each node is named once. */
+static void settle(struct tally *t)
+{
+	for (size_t i = 0; t && !t->settled && i < t->step_count; i++) {
+		struct tally_step *step = t->steps[i];
+		size_t n = 0;
+
+		qsort(step->names, step->name_count, sizeof(*step->names), by_node_name);
+		for (size_t k = 0; k < step->name_count; k++) {
+			if (n && !strcmp(step->names[n - 1], step->names[k]))
+				free(step->names[k]);
+			else
+				step->names[n++] = step->names[k];
+		}
+		step->name_count = n;
+		if (step->event_count)
+			qsort(step->events, step->event_count, sizeof(*step->events), most_first);
+	}
+	if (t)
+		t->settled = true;
+}
+
 /* ---- the view ---- */
 
 /* Batch and interactive steps run around the numbered ones: they come first. */
@@ -91,31 +520,57 @@ static int by_name(const void *a, const void *b)
 	return strverscmp(((const struct fold_host *)a)->name, ((const struct fold_host *)b)->name);
 }
 
-static const struct map *find_map(const struct story *s, const char *host)
+static int by_map_host(const void *a, const void *b)
 {
+	return strcmp((*(const struct map *const *)a)->host, (*(const struct map *const *)b)->host);
+}
+
+static int host_of_map(const void *host, const void *map)
+{
+	return strcmp(host, (*(const struct map *const *)map)->host);
+}
+
+/* Gives each host its map. */
+static int join_maps(struct view *v)
+{
+	const struct story *s = v->story;
+	const struct map **sorted = calloc(s->map_count + 1, sizeof(*sorted));
+
+	if (!sorted)
+		return -ENOMEM;
 	for (size_t i = 0; i < s->map_count; i++)
-		if (!strcmp(s->maps[i]->host, host))
-			return s->maps[i];
-	return NULL;
+		sorted[i] = s->maps[i];
+	qsort(sorted, s->map_count, sizeof(*sorted), by_map_host);
+	for (size_t i = 0; i < v->host_count; i++) {
+		const struct map **found = bsearch(v->hosts[i].name, sorted, s->map_count,
+						   sizeof(*sorted), host_of_map);
+
+		v->hosts[i].map = found ? *found : NULL;
+	}
+	free(sorted);
+	return 0;
 }
 
 /* The hosts: Slurm's list, or else those that have spoken. */
 static int view_hosts(struct view *v)
 {
 	const struct story *s = v->story;
-	size_t most = s->facts ? s->facts->host_count : s->record_count + s->begin_count;
-	size_t n = 0;
+	size_t told = 0, n = 0;
+	const char **names = tally_nodes(s->tally, &told);
 
-	v->hosts = calloc(most + 1, sizeof(*v->hosts));
-	if (!v->hosts)
+	v->hosts = calloc((s->facts ? s->facts->host_count : told + s->begin_count) + 1,
+			  sizeof(*v->hosts));
+	if (!v->hosts || !names) {
+		free(names);
 		return -ENOMEM;
+	}
 	if (s->facts) {
 		for (size_t i = 0; i < s->facts->host_count; i++)
 			v->hosts[n++] =
 				(struct fold_host){ s->facts->hosts[i], NULL, &s->facts->gpus[i] };
 	} else {
-		for (size_t i = 0; i < s->record_count; i++)
-			v->hosts[n++].name = s->records[i]->node;
+		for (size_t i = 0; i < told; i++)
+			v->hosts[n++].name = names[i];
 		for (size_t i = 0; i < s->begin_count; i++)
 			v->hosts[n++].name = s->begins[i].node;
 		qsort(v->hosts, n, sizeof(*v->hosts), by_name);
@@ -123,11 +578,10 @@ static int view_hosts(struct view *v)
 	for (size_t i = 0; i < n; i++) {
 		if (v->host_count && !strcmp(v->hosts[v->host_count - 1].name, v->hosts[i].name))
 			continue;
-		v->hosts[v->host_count] = v->hosts[i];
-		v->hosts[v->host_count].map = find_map(s, v->hosts[i].name);
-		v->host_count++;
+		v->hosts[v->host_count++] = v->hosts[i];
 	}
-	return 0;
+	free(names);
+	return join_maps(v);
 }
 
 static struct step_view *find_step(struct view *v, uint32_t step)
@@ -150,25 +604,20 @@ static int by_step_rank(const void *a, const void *b)
 static int view_steps(struct view *v)
 {
 	const struct story *s = v->story;
+	size_t known = s->tally ? s->tally->step_count : 0;
 
 	v->records = calloc(s->record_count + 1, sizeof(struct record *));
-	v->steps = calloc(s->record_count + s->begin_count + 1, sizeof(*v->steps));
+	v->steps = calloc(known + s->begin_count + 1, sizeof(*v->steps));
 	if (!v->records || !v->steps)
 		return -ENOMEM;
 	for (size_t i = 0; i < s->record_count; i++)
 		v->records[i] = s->records[i];
 	qsort(v->records, s->record_count, sizeof(struct record *), by_step);
-	for (size_t i = 0; i < s->record_count; i++) {
-		const struct record *r = v->records[i];
-		struct step_view *step = find_step(v, r->step);
+	for (size_t i = 0; i < known; i++) {
+		const struct tally_step *sum = s->tally->steps[i];
 
-		if (!step->records)
-			step->records = &v->records[i];
-		if (!step->record_count ||
-		    strcmp(step->records[step->record_count - 1]->node, r->node) != 0)
-			step->reported++;
-		step->record_count++;
-		step->nodes = r->node_count > step->nodes ? r->node_count : step->nodes;
+		v->steps[v->step_count++] =
+			(struct step_view){ sum->step, sum, sum->nodes, sum->name_count };
 	}
 	for (size_t i = 0; i < s->begin_count; i++) {
 		struct step_view *step = find_step(v, s->begins[i].step);
@@ -193,6 +642,7 @@ static int view_make(struct view *v, const struct story *s)
 
 	memset(v, 0, sizeof(*v));
 	v->story = s;
+	settle(s->tally);
 	rc = view_hosts(v);
 	rc = rc ? rc : view_steps(v);
 	if (rc < 0)
@@ -220,6 +670,7 @@ static bool complete(const struct view *v)
 static enum story_state state_of(const struct view *v)
 {
 	const struct job_facts *f = v->story->facts;
+	int64_t end_ns;
 
 	if (f && !f->ended)
 		return STORY_RUNNING;
@@ -227,9 +678,9 @@ static enum story_state state_of(const struct view *v)
 		return STORY_PARTIAL;
 	if (complete(v))
 		return STORY_FINAL;
-	return f->end_s && v->story->now_ns / NS_PER_S - f->end_s >= STORY_FINAL_AFTER_S
-		       ? STORY_FINAL
-		       : STORY_PARTIAL;
+	end_ns = f->end_s ? f->end_s * NS_PER_S : v->story->last_ns;
+	return v->story->now_ns - end_ns >= STORY_FINAL_AFTER_S * NS_PER_S ? STORY_FINAL
+									   : STORY_PARTIAL;
 }
 
 bool story_complete(const struct story *s)
@@ -258,29 +709,14 @@ enum story_state story_state(const struct story *s)
 
 /* ---- units ---- */
 
-static int descending(const void *a, const void *b)
+static size_t fewest_units(const struct fabric *f, size_t hosts)
 {
-	size_t x = *(const size_t *)a, y = *(const size_t *)b;
+	size_t count, fewest;
+	struct fabric_unit_size *sizes = fabric_unit_sizes(f, &count);
 
-	return (x < y) - (x > y);
-}
-
-size_t story_fewest_units(const struct fabric *f, size_t hosts)
-{
-	size_t *sizes = calloc(f->unit_count + 1, sizeof(*sizes)), fewest = 0, held = 0;
-
-	if (!sizes)
-		return 0;
-	for (size_t i = 0; i < f->host_count; i++)
-		if (f->hosts[i].unit < f->unit_count)
-			sizes[f->hosts[i].unit]++;
-	qsort(sizes, f->unit_count, sizeof(*sizes), descending);
-	for (size_t i = 0; i < f->unit_count && held < hosts; i++) {
-		held += sizes[i];
-		fewest++;
-	}
+	fewest = sizes ? fabric_fewest_units(sizes, count, (uint32_t)hosts) : 0;
 	free(sizes);
-	return held < hosts ? 0 : fewest;
+	return fewest;
 }
 
 /* How many units the hosts lie in; 0 when one of them is not in the fabric. */
@@ -313,7 +749,7 @@ static int put_units(json_object *object, const struct view *v)
 	if (!v->story->fabric || !v->story->facts || !v->host_count)
 		return 0;
 	used = units_used(v);
-	fewest = story_fewest_units(v->story->fabric, v->host_count);
+	fewest = fewest_units(v->story->fabric, v->host_count);
 	if (!used || !fewest)
 		return 0;
 	units = json_object_new_object();
@@ -322,73 +758,37 @@ static int put_units(json_object *object, const struct view *v)
 	return rc ? rc : json_put_u64(units, "fewest", fewest);
 }
 
+/* A class is shown in public and may have been forged: other bytes than its own are not passed on.
+ */
+static bool class_good(const char *class)
+{
+	return class && class[0] && strlen(class) <= PACKET_WORD &&
+	       strspn(class, "abcdefghijklmnopqrstuvwxyz0123456789,=-") == strlen(class);
+}
+
 static int put_class(json_object *object, const struct view *v)
 {
 	const struct story *s = v->story;
 
 	for (size_t i = 0; i < s->begin_count; i++)
-		if (s->begins[i].class && s->begins[i].class[0])
+		if (class_good(s->begins[i].class))
 			return json_put_string(object, "class", s->begins[i].class);
-	for (size_t i = 0; i < s->record_count; i++)
-		if (s->records[i]->class && s->records[i]->class[0])
-			return json_put_string(object, "class", s->records[i]->class);
+	if (s->tally && class_good(s->tally->class))
+		return json_put_string(object, "class", s->tally->class);
 	return 0;
 }
 
-/* ---- what a step's records add up to ---- */
+/* ---- what a step's records say together ---- */
 
-static bool is_port(const char *device)
-{
-	return strchr(device, ':') != NULL;
-}
-
-/*
- * A node's total of one meaning. The step's own processes say more than the devices they share,
- * and the devices more than the node: adding them up would count the same bytes twice.
- */
-static bool record_total(const struct record *r, enum meaning m, uint64_t *total)
-{
-	const struct record_value *step = record_find(r, "step", m),
-				  *node = record_find(r, "node", m);
-	bool known = false;
-
-	*total = 0;
-	if (step) {
-		*total = step->total;
-		return true;
-	}
-	for (size_t i = 0; i < r->value_count; i++) {
-		const struct record_value *value = &r->values[i];
-
-		if (value->meaning != m || value == node)
-			continue;
-		known = true;
-		if (__builtin_add_overflow(*total, value->total, total))
-			*total = UINT64_MAX;
-	}
-	if (known || !node)
-		return known;
-	*total = node->total;
-	return true;
-}
-
+/* False when it is not known, or more than a number can say. */
 static bool step_total(const struct step_view *step, enum meaning m, uint64_t *total)
 {
-	bool known = false;
-	uint64_t one;
-
-	*total = 0;
-	for (size_t i = 0; i < step->record_count; i++) {
-		if (!record_total(step->records[i], m, &one))
-			continue;
-		known = true;
-		if (__builtin_add_overflow(*total, one, total))
-			*total = UINT64_MAX;
-	}
-	return known;
+	if (!step->sum || !step->sum->totals[m].known || step->sum->totals[m].overflow)
+		return false;
+	*total = step->sum->totals[m].sum;
+	return *total <= INT64_MAX; /* JSON numbers of ours are at most that */
 }
 
-/* JSON numbers of ours are at most INT64_MAX. */
 static int put_count(json_object *object, const char *key, uint64_t value)
 {
 	return json_put_u64(object, key, value > INT64_MAX ? INT64_MAX : value);
@@ -411,33 +811,45 @@ static int put_totals(json_object *object, const struct step_view *step, bool sm
 	return rc;
 }
 
-/* The device with most of one meaning: {"node","device","total"}; nothing where all are 0. */
-static int put_worst_of(json_object *worst, const struct step_view *step, enum meaning m)
+/* "unknown_on": how many of the nodes' records do not know a total that is there. */
+static int put_unknown_on(json_object *object, const struct step_view *step)
 {
-	const struct record_value *most = NULL;
-	const struct record *where = NULL;
+	json_object *few = NULL;
+	uint64_t total;
+	int rc = 0;
+
+	for (int m = 0; rc == 0 && m < M_COUNT; m++) {
+		size_t known;
+
+		if (!step_total(step, (enum meaning)m, &total))
+			continue;
+		known = step->sum->totals[m].known;
+		if (known == step->sum->records)
+			continue;
+		if (!few) {
+			few = json_object_new_object();
+			rc = put(object, "unknown_on", few);
+		}
+		rc = rc ? rc
+			: json_put_u64(few, meaning_name((enum meaning)m),
+				       step->sum->records - known);
+	}
+	return rc;
+}
+
+/* The device with most of one meaning: {"node","device","total"}; nothing where all are 0. */
+static int put_worst_of(json_object *worst, const struct tally_step *sum, enum meaning m)
+{
 	json_object *entry;
 	int rc;
 
-	for (size_t i = 0; i < step->record_count; i++) {
-		const struct record *r = step->records[i];
-
-		for (size_t k = 0; k < r->value_count; k++) {
-			const struct record_value *value = &r->values[k];
-
-			if (value->meaning != m || value->total <= (most ? most->total : 0))
-				continue;
-			most = value;
-			where = r;
-		}
-	}
-	if (!most)
+	if (!sum->worst[m].total)
 		return 0;
 	entry = json_object_new_object();
 	rc = put(worst, meaning_name(m), entry);
-	rc = rc ? rc : json_put_string(entry, "node", where->node);
-	rc = rc ? rc : json_put_string(entry, "device", most->device);
-	return rc ? rc : put_count(entry, "total", most->total);
+	rc = rc ? rc : json_put_string(entry, "node", sum->worst[m].node);
+	rc = rc ? rc : json_put_string(entry, "device", sum->worst[m].device);
+	return rc ? rc : put_count(entry, "total", sum->worst[m].total);
 }
 
 static int put_worst(json_object *object, const struct step_view *step)
@@ -445,72 +857,12 @@ static int put_worst(json_object *object, const struct step_view *step)
 	json_object *worst = json_object_new_object();
 	int rc = put(object, "worst", worst);
 
-	for (int m = 0; rc == 0 && m < M_COUNT; m++)
-		rc = put_worst_of(worst, step, (enum meaning)m);
+	for (int m = 0; rc == 0 && step->sum && m < M_COUNT; m++)
+		rc = put_worst_of(worst, step->sum, (enum meaning)m);
 	return rc;
 }
 
 /* ---- suspects ---- */
-
-struct port_events { /* one port in one step */
-	const struct record *record;
-	const char *device;
-	const struct record_value *retransmits, *errors; /* NULL unknown */
-	uint64_t events;
-};
-
-static int most_events_first(const void *a, const void *b)
-{
-	const struct port_events *x = a, *y = b;
-	int order;
-
-	if (x->events != y->events)
-		return x->events < y->events ? 1 : -1;
-	order = strverscmp(x->record->node, y->record->node);
-	return order ? order : strverscmp(x->device, y->device);
-}
-
-/* The values of a record are sorted by device: i is the first of its device. */
-static bool first_of_port(const struct record *r, size_t i)
-{
-	return is_port(r->values[i].device) &&
-	       (i == 0 || strcmp(r->values[i - 1].device, r->values[i].device) != 0);
-}
-
-static bool port_events(const struct record *r, const char *device, struct port_events *p)
-{
-	*p = (struct port_events){ .record = r, .device = device };
-	p->retransmits = record_find(r, device, M_RETRANSMITS);
-	p->errors = record_find(r, device, M_ERRORS);
-	if (p->retransmits)
-		p->events = p->retransmits->total;
-	if (p->errors && __builtin_add_overflow(p->events, p->errors->total, &p->events))
-		p->events = UINT64_MAX;
-	/* A record that did not fit leaves out zeros first: such a port is still a peer without
-	 * events. */
-	return p->retransmits || p->errors || r->cut;
-}
-
-/* All ports of the step by events; malloc'ed, or NULL for none or without memory. */
-static struct port_events *step_ports(const struct step_view *step, size_t *count)
-{
-	struct port_events *ports;
-	size_t most = 0;
-
-	*count = 0;
-	for (size_t i = 0; i < step->record_count; i++)
-		most += step->records[i]->value_count;
-	ports = calloc(most + 1, sizeof(*ports));
-	for (size_t i = 0; ports && i < step->record_count; i++)
-		for (size_t k = 0; k < step->records[i]->value_count; k++)
-			if (first_of_port(step->records[i], k))
-				*count += port_events(step->records[i],
-						      step->records[i]->values[k].device,
-						      &ports[*count]);
-	if (ports)
-		qsort(ports, *count, sizeof(*ports), most_events_first);
-	return ports;
-}
 
 static const struct map_port *find_port(const struct view *v, const char *node, const char *device)
 {
@@ -545,17 +897,17 @@ static int put_where(json_object *entry, const struct map_port *p)
 	return rc ? rc : json_put_int(entry, "switch_port", p->leaf.port);
 }
 
-static json_object *suspect_json(const struct view *v, const struct port_events *p, uint64_t median)
+static json_object *suspect_json(const struct view *v, const struct tally_port *p, uint64_t median)
 {
 	json_object *entry = json_object_new_object();
-	int rc = entry ? json_put_string(entry, "node", p->record->node) : -ENOMEM;
+	int rc = entry ? json_put_string(entry, "node", p->node) : -ENOMEM;
 
 	rc = rc ? rc : json_put_string(entry, "device", p->device);
-	rc = rc ? rc : put_where(entry, find_port(v, p->record->node, p->device));
-	if (rc == 0 && p->retransmits)
-		rc = put_count(entry, "retransmits", p->retransmits->total);
-	if (rc == 0 && p->errors)
-		rc = put_count(entry, "errors", p->errors->total);
+	rc = rc ? rc : put_where(entry, find_port(v, p->node, p->device));
+	if (rc == 0 && p->retransmits_known)
+		rc = put_count(entry, "retransmits", p->retransmits);
+	if (rc == 0 && p->errors_known)
+		rc = put_count(entry, "errors", p->errors);
 	rc = rc ? rc : put_count(entry, "median", median);
 	if (rc == 0)
 		return entry;
@@ -566,22 +918,25 @@ static json_object *suspect_json(const struct view *v, const struct port_events 
 static int put_suspects(json_object *object, const struct view *v, const struct step_view *step,
 			size_t max)
 {
-	size_t count, named = 0;
-	struct port_events *ports = step_ports(step, &count);
-	json_object *array = json_object_new_array();
+	const struct tally_step *sum = step->sum;
+	json_object *array;
 	uint64_t median;
-	int rc = ports && array ? 0 : -ENOMEM;
+	size_t named = 0;
+	int rc;
 
-	median = rc == 0 && count ? ports[count / 2].events : 0; /* the lower one of two */
-	for (size_t i = 0; rc == 0 && i < count && count >= STORY_SUSPECT_PEERS && named < max;
-	     i++) {
-		if (ports[i].events < STORY_SUSPECT_EVENTS ||
-		    ports[i].events / STORY_SUSPECT_TIMES < median)
+	if (!sum || sum->event_count < STORY_SUSPECT_PEERS)
+		return 0;
+	array = json_object_new_array();
+	rc = array ? 0 : -ENOMEM;
+	median = sum->events[sum->event_count / 2]; /* the lower one of two */
+	for (size_t i = 0; rc == 0 && i < sum->port_count && named < max; i++) {
+		const struct tally_port *p = &sum->ports[i];
+
+		if (p->events < STORY_SUSPECT_EVENTS || p->events / STORY_SUSPECT_TIMES < median)
 			break; /* sorted: no other one either */
-		rc = append(array, suspect_json(v, &ports[i], median));
+		rc = append(array, suspect_json(v, p, median));
 		named++;
 	}
-	free(ports);
 	if (rc == 0 && named)
 		return put(object, "suspects", array);
 	json_object_put(array);
@@ -590,15 +945,15 @@ static int put_suspects(json_object *object, const struct view *v, const struct 
 
 /* ---- a step ---- */
 
-static int node_of_record(const void *node, const void *record)
+static int node_of_name(const void *node, const void *name)
 {
-	return strverscmp(node, (*(const struct record *const *)record)->node);
+	return strverscmp(node, *(char *const *)name);
 }
 
 static bool step_has(const struct step_view *step, const char *node)
 {
-	return step->record_count && bsearch(node, step->records, step->record_count,
-					     sizeof(struct record *), node_of_record);
+	return step->sum &&
+	       bsearch(node, step->sum->names, step->sum->name_count, sizeof(char *), node_of_name);
 }
 
 static int append_missing(json_object *array, const struct view *v, const struct step_view *step)
@@ -635,55 +990,33 @@ static int put_missing(json_object *object, const struct view *v, const struct s
 	return rc;
 }
 
-static int64_t elapsed_ns(const struct step_view *step)
-{
-	int64_t longest = 0;
-
-	for (size_t i = 0; i < step->record_count; i++)
-		if (step->records[i]->elapsed_ns > longest)
-			longest = step->records[i]->elapsed_ns;
-	return longest;
-}
-
 /* "ends": how many nodes say that the step ended that way; only what is known. */
 static int put_ends(json_object *object, const struct step_view *step)
 {
 	json_object *ends = json_object_new_object();
 	int rc = put(object, "ends", ends);
 
-	for (size_t i = 0; rc == 0 && i < step->record_count; i++) {
-		const char *how = step->records[i]->end;
-		json_object *before = NULL;
-
-		if (!how)
-			continue;
-		json_object_object_get_ex(ends, how, &before);
-		rc = json_put_int(ends, how, before ? json_object_get_int64(before) + 1 : 1);
-	}
+	for (size_t i = 0; rc == 0 && step->sum && i < step->sum->end_count; i++)
+		rc = json_put_u64(ends, step->sum->ends[i].how, step->sum->ends[i].count);
 	return rc;
 }
 
 static int put_partial(json_object *object, const struct step_view *step)
 {
-	json_object *array = json_object_new_array();
-	size_t n = 0;
-	int rc = array ? 0 : -ENOMEM;
+	json_object *array;
+	int rc;
 
-	for (size_t i = 0; rc == 0 && i < step->record_count && n < MAX_REASONS; i++) {
-		const struct record *r = step->records[i];
-		json_object *entry;
+	if (!step->sum || !step->sum->reason_count)
+		return 0;
+	array = json_object_new_array();
+	rc = put(object, "partial", array);
+	for (size_t i = 0; rc == 0 && i < step->sum->reason_count; i++) {
+		json_object *entry = json_object_new_object();
 
-		if (!r->partial)
-			continue;
-		n++;
-		entry = json_object_new_object();
 		rc = append(array, entry);
-		rc = rc ? rc : json_put_string(entry, "node", r->node);
-		rc = rc ? rc : json_put_string(entry, "why", r->partial);
+		rc = rc ? rc : json_put_string(entry, "node", step->sum->reasons[i].node);
+		rc = rc ? rc : json_put_string(entry, "why", step->sum->reasons[i].why);
 	}
-	if (rc == 0 && n)
-		return put(object, "partial", array);
-	json_object_put(array);
 	return rc;
 }
 
@@ -692,21 +1025,22 @@ static int put_step_head(json_object *object, const struct step_view *step, bool
 	char text[STEP_TEXT];
 	int rc = json_put_string(object, "step", step_format(step->step, text));
 
-	if (rc == 0 && step->record_count)
-		rc = in_ms ? json_put_int(object, "elapsed_ms", elapsed_ns(step) / 1000000)
-			   : json_put_int(object, "elapsed_ns", elapsed_ns(step));
+	if (rc == 0 && step->sum)
+		rc = in_ms ? json_put_int(object, "elapsed_ms", step->sum->elapsed_ns / 1000000)
+			   : json_put_int(object, "elapsed_ns", step->sum->elapsed_ns);
 	if (rc == 0 && step->nodes)
 		rc = json_put_int(object, "nodes", step->nodes);
 	return rc ? rc : json_put_u64(object, "reported", step->reported);
 }
 
-static int put_records(json_object *object, const struct step_view *step)
+static int put_records(json_object *object, const struct view *v, const struct step_view *step)
 {
 	json_object *array = json_object_new_array();
 	int rc = put(object, "records", array);
 
-	for (size_t i = 0; rc == 0 && i < step->record_count; i++)
-		rc = append(array, record_to_json(step->records[i]));
+	for (size_t i = 0; rc == 0 && i < v->story->record_count; i++)
+		if (v->records[i]->step == step->step)
+			rc = append(array, record_to_json(v->records[i]));
 	return rc;
 }
 
@@ -722,11 +1056,12 @@ static json_object *step_story(const struct view *v, const struct step_view *ste
 	rc = rc ? rc : put_partial(object, step);
 	rc = rc ? rc : totals ? put_totals(totals, step, false) : -ENOMEM;
 	rc = rc ? rc : put(object, "totals", json_object_get(totals));
+	rc = rc ? rc : put_unknown_on(object, step);
 	if (rc == 0 && l->worst)
 		rc = put_worst(object, step);
 	rc = rc ? rc : put_suspects(object, v, step, l->suspects);
 	if (rc == 0 && l->records)
-		rc = put_records(object, step);
+		rc = put_records(object, v, step);
 	json_object_put(totals);
 	if (rc == 0)
 		return object;
@@ -771,8 +1106,8 @@ static int put_info(json_object *object, const struct view *v)
 	json_object *info = json_object_new_object(), *hosts;
 	int rc = put(object, "job_info", info);
 
-	if (rc == 0 && !f && v->story->record_count)
-		rc = json_put_int(info, "uid", v->story->records[0]->uid);
+	if (rc == 0 && !f && v->story->tally && v->story->tally->has_uid)
+		rc = json_put_int(info, "uid", v->story->tally->uid);
 	if (rc || !f)
 		return rc;
 	rc = json_put_int(info, "uid", f->uid);
@@ -883,6 +1218,8 @@ static json_object *make_field(const struct view *v, const struct limits *l, boo
 	int rc = object ? json_put_int(object, "version", JOBFIELD_VERSION) : -ENOMEM;
 
 	rc = rc ? rc : json_put_string(object, "state", story_state_name(state));
+	if (rc == 0 && state != STORY_RUNNING)
+		rc = json_put_u64(object, "records", tally_records(v->story->tally));
 	rc = rc ? rc : put_class(object, v);
 	rc = rc ? rc : put_field_nodes(object, v);
 	rc = rc ? rc : put_units(object, v);
@@ -902,6 +1239,14 @@ static json_object *make_field(const struct view *v, const struct limits *l, boo
 
 /* ---- fitting ---- */
 
+/* Too long for certain: what would be written is not worth its making. */
+static bool hopeless(const struct view *v, const struct limits *l, size_t max)
+{
+	if (l->records && v->story->records_left_out)
+		return true;
+	return l->node_maps && v->story->map_count > max / LEAST_MAP_BYTES;
+}
+
 /* Takes the first of the levels whose text has at most max bytes; the last one in any case. */
 static json_object *fit(const struct story *s, const struct limits *levels, size_t count,
 			size_t max,
@@ -916,6 +1261,8 @@ static json_object *fit(const struct story *s, const struct limits *levels, size
 		char *text;
 		bool fits;
 
+		if (hopeless(&v, &levels[i], max))
+			continue;
 		json_object_put(object);
 		object = make(&v, &levels[i], i > 0);
 		text = object ? json_line(object) : NULL;

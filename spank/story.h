@@ -35,14 +35,31 @@
 #define STORY_SUSPECT_TIMES 10
 #define STORY_SUSPECT_PEERS 3
 
+/*
+ * What a job's records add up to, step by step. It is fed record after record, in any order, and
+ * keeps names and numbers, not the records, so that a job of 4 096 nodes and 50 steps needs some
+ * tens of megabytes. tally_add() returns 0 or -ENOMEM.
+ */
+struct tally;
+struct tally *tally_new(void);
+void tally_free(struct tally *t);
+int tally_add(struct tally *t, const struct record *r);
+/* The nodes of all records, sorted, each once; malloc'ed array of the tally's names; NULL without
+ * memory. */
+const char **tally_nodes(const struct tally *t, size_t *count);
+
 struct story {
 	uint32_t job;
 	int64_t now_ns;
+	int64_t last_ns; /* arrival of the last message: stands for an end that Slurm does not know
+			  */
 	const struct job_facts *facts; /* NULL: Slurm has not answered */
 	struct map *const *maps;       /* joined with the fabric; of the job's hosts, any order */
 	size_t map_count;
-	struct record *const *records; /* any order */
+	struct tally *tally; /* of all records; NULL: none. It is sorted when it is used. */
+	struct record *const *records; /* to be shown whole, any order */
 	size_t record_count;
+	bool records_left_out; /* there are more than can be shown whole */
 	const struct store_begin *begins;
 	size_t begin_count;
 	const struct fabric *fabric; /* NULL unknown */
@@ -58,8 +75,5 @@ const char *story_state_name(enum story_state state); /* "running", "partial", "
 /* Both: a reference for the caller, at most max bytes as one line; NULL without memory. */
 json_object *story_json(const struct story *s, size_t max);
 json_object *story_field(const struct story *s, size_t max);
-
-/* The fewest units of the fabric that can hold that many hosts; 0 when all together can't. */
-size_t story_fewest_units(const struct fabric *f, size_t hosts);
 
 #endif

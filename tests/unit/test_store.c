@@ -64,6 +64,7 @@ static struct record *record_of(uint32_t job, uint32_t step, const char *node, i
 	r->job = job;
 	r->step = step;
 	r->uid = 1000;
+	r->node_count = 1;
 	r->begin_ns = begin_ns;
 	return r;
 }
@@ -102,15 +103,18 @@ static struct store_job job_of(struct fixture *f, uint32_t job)
 	return j;
 }
 
+static int count_one(void *arg, const char *json)
+{
+	assert_true(json[0] == '{');
+	(*(size_t *)arg)++;
+	return 0;
+}
+
 static size_t record_count(struct fixture *f, int64_t key)
 {
-	char **texts;
-	size_t n;
+	size_t n = 0;
 
-	assert_int_equal(store_get_records(f->store, key, &texts, &n, NULL), 0);
-	for (size_t i = 0; i < n; i++)
-		free(texts[i]);
-	free(texts);
+	assert_int_equal(store_each_record(f->store, key, count_one, &n, NULL), 0);
 	return n;
 }
 
@@ -329,6 +333,164 @@ static void array_tasks_are_found(void **state)
 	assert_int_equal(store_find_job(f->store, 18, &found, NULL), -ENOENT);
 }
 
+/* slurmdbd does not know restarts: its word on a run must not make slurmctld's unknown. */
+static void a_run_stays_one_whoever_tells_of_it(void **state)
+{
+	struct fixture *f = *state;
+	struct store_job j;
+	int64_t key, other;
+
+	put_begin(f, 17, 1000 * S);
+	j = job_of(f, 17);
+	key = j.key;
+	store_job_clear(&j);
+	set_facts(f, &key, 17, 1000, 0, 0);
+	set_facts(f, &key, 17, 1000, 1100, -1); /* slurmdbd */
+	put_record(f, 17, 0, 1500 * S, 1);	/* a clock is far off: another row */
+	j = job_of(f, 17);
+	other = j.key;
+	store_job_clear(&j);
+	assert_true(other != key);
+	set_facts(f, &other, 17, 1000, 1100, 0); /* slurmctld */
+	assert_int_equal(other, key);
+	put_record(f, 17, 0, 1600 * S, 2);
+	j = job_of(f, 17);
+	other = j.key;
+	store_job_clear(&j);
+	assert_true(other != key);
+	set_facts(f, &other, 17, 1000, 1100, -1); /* slurmdbd */
+	assert_int_equal(other, key);
+	assert_int_equal(record_count(f, key), 2);
+}
+
+static int stop_at_third(void *arg, const char *json)
+{
+	(void)json;
+	return ++*(size_t *)arg == 3 ? -ECANCELED : 0;
+}
+
+/* More records than are read at once: each comes once, in order; the taker may end it. */
+static void all_records_are_handed_over(void **state)
+{
+	enum { RECORDS = 700 };
+	struct fixture *f = *state;
+	struct store_job j;
+	size_t n = 0;
+
+	for (uint32_t i = 0; i < RECORDS; i++)
+		put_record(f, 17, i % 3 ? i % 7 : STEP_ID_BATCH, 100 * S, i);
+	put_record(f, 18, 0, 100 * S, 9999);
+	j = job_of(f, 17);
+	assert_int_equal(record_count(f, j.key), RECORDS);
+	assert_int_equal(store_each_record(f->store, j.key, stop_at_third, &n, NULL), -ECANCELED);
+	assert_int_equal(n, 3);
+	store_job_clear(&j);
+}
+
+static void put_from(struct fixture *f, uint32_t job, uint32_t step, const char *node,
+		     uint32_t node_count, uint32_t id)
+{
+	struct record *r = record_of(job, step, node, 100 * S, id);
+
+	r->node_count = node_count;
+	assert_int_equal(store_put_record(f->store, r, "{}", 5 * S, NULL), 0);
+	record_free(r);
+}
+
+static bool complete_of(struct fixture *f, uint32_t job)
+{
+	struct store_job j = job_of(f, job);
+	bool complete;
+
+	assert_int_equal(store_complete(f->store, j.key, &complete, NULL), 0);
+	store_job_clear(&j);
+	return complete;
+}
+
+static void completeness_is_counted(void **state)
+{
+	struct fixture *f = *state;
+
+	put_begin(f, 17, 100 * S); /* step 0 on two nodes */
+	assert_false(complete_of(f, 17));
+	put_from(f, 17, 0, "n1", 2, 1);
+	put_from(f, 17, 0, "n1", 2, 2); /* the same node again, in two parts */
+	assert_false(complete_of(f, 17));
+	put_from(f, 17, 0, "n2", 1, 3);
+	assert_true(complete_of(f, 17));
+	put_from(f, 17, STEP_ID_BATCH, "n1", 1, 4);
+	assert_true(complete_of(f, 17));
+	put_from(f, 17, 1, "n1", 2, 5);
+	assert_false(complete_of(f, 17));
+	put_from(f, 18, 0, "n1", 1, 6); /* without a begin */
+	assert_true(complete_of(f, 18));
+}
+
+static void close_at(struct fixture *f, uint32_t job)
+{
+	struct store_job j = job_of(f, job);
+
+	j.seen_arrivals = j.arrivals;
+	assert_int_equal(store_save_job(f->store, &j, NULL), 0);
+	assert_int_equal(store_close_job(f->store, j.key, NULL), 0);
+	store_job_clear(&j);
+}
+
+static bool knows(struct fixture *f, uint32_t job)
+{
+	int64_t key;
+
+	return store_find_job(f->store, job, &key, NULL) == 0;
+}
+
+/* Closed jobs go when they have been silent long enough, or room is needed; open ones never. */
+static void what_is_old_is_forgotten(void **state)
+{
+	int64_t later = (STORE_KEEP_S + 6) * S;
+	struct fixture *f = *state;
+	struct store_job j;
+	bool more = true;
+
+	for (uint32_t i = 0; i < 1200; i++)
+		put_record(f, 17, i, 100 * S, i);
+	put_record(f, 18, 0, 100 * S, 5000);
+	put_begin(f, 19, 100 * S);
+	j = job_of(f, 17);
+	close_at(f, 17);
+	close_at(f, 18);
+	assert_int_equal(store_forget(f->store, later - 2 * S, INT64_MAX, &more, NULL), 0);
+	assert_true(knows(f, 17) && knows(f, 18) && !more);
+	for (more = true; more;)
+		assert_int_equal(store_forget(f->store, later, INT64_MAX, &more, NULL), 0);
+	assert_false(knows(f, 17) || knows(f, 18));
+	assert_true(knows(f, 19));
+	assert_int_equal(record_count(f, j.key), 0);
+	store_job_clear(&j);
+	close_at(f, 19);
+	assert_int_equal(store_forget(f->store, 7 * S, 0, &more, NULL), 0); /* no room */
+	assert_false(knows(f, 19));
+}
+
+/* A message of a job that was forgotten must not begin it anew: one record is not its story. */
+static void messages_of_forgotten_jobs_are_refused(void **state)
+{
+	struct fixture *f = *state;
+	struct record *r = record_of(17, 0, "n1", 100 * S, 1);
+	struct err err = { "" };
+
+	assert_int_equal(store_put_record(f->store, r, "{}", (STORE_KEEP_S + 101) * S, &err),
+			 -ESTALE);
+	assert_non_null(strstr(err.text, "job 17"));
+	assert_false(knows(f, 17));
+	put_begin(f, 17, 100 * S); /* it is known: then any message is welcome */
+	r->begin_ns = 0;	   /* a clock that was not set yet */
+	assert_int_equal(store_put_record(f->store, r, "{}", (STORE_KEEP_S + 101) * S, &err), 0);
+	r->begin_ns = INT64_MAX;
+	r->id[0] = 'f';
+	assert_int_equal(store_put_record(f->store, r, "{}", 5 * S, &err), 0);
+	record_free(r);
+}
+
 /* ---- what must not happen ---- */
 
 static void hostile_texts_are_only_texts(void **state)
@@ -447,6 +609,11 @@ int main(void)
 		TEST(a_requeued_job_is_split),
 		TEST(two_rows_of_one_run_become_one),
 		TEST(array_tasks_are_found),
+		TEST(a_run_stays_one_whoever_tells_of_it),
+		TEST(all_records_are_handed_over),
+		TEST(completeness_is_counted),
+		TEST(what_is_old_is_forgotten),
+		TEST(messages_of_forgotten_jobs_are_refused),
 		TEST(hostile_texts_are_only_texts),
 		TEST(nothing_acknowledged_is_lost),
 		TEST(unusable_stores_are_refused),

@@ -102,6 +102,17 @@ static void load_records(struct input *in, json_object *array)
 	}
 }
 
+/* The first count records, last one first: order must not matter. */
+static struct tally *tally_of(struct record *const *records, size_t count)
+{
+	struct tally *t = tally_new();
+
+	assert_non_null(t);
+	while (count > 0)
+		assert_int_equal(tally_add(t, records[--count]), 0);
+	return t;
+}
+
 static void load(struct input *in, const char *name)
 {
 	char *path = io_format("%s/story/%s/in.json", TEST_DATA, name);
@@ -127,6 +138,7 @@ static void load(struct input *in, const char *name)
 	in->story.facts = in->facts;
 	in->story.maps = in->maps;
 	in->story.records = in->records;
+	in->story.tally = tally_of(in->records, in->story.record_count);
 	in->story.begins = in->begins;
 	in->story.fabric = in->fabric;
 }
@@ -139,6 +151,7 @@ static void unload(struct input *in)
 		record_free(in->records[i]);
 	for (size_t i = 0; i < in->story.begin_count; i++)
 		store_begin_clear(&in->begins[i]);
+	tally_free(in->story.tally);
 	free(in->maps);
 	free(in->records);
 	free(in->begins);
@@ -252,9 +265,15 @@ static void states_follow_slurm_and_the_reports(void **state)
 	load(&in, "two-units");
 	assert_true(story_complete(&in.story));
 	assert_int_equal(story_state(&in.story), STORY_FINAL);
-	in.story.record_count--;
+	tally_free(in.story.tally);
+	in.story.tally = tally_of(in.records, in.story.record_count - 1);
 	assert_int_equal(story_state(&in.story), STORY_PARTIAL);
-	in.story.record_count++;
+	/* Slurm does not know when it ended: ten minutes from the last message */
+	in.facts->end_s = 0;
+	in.story.last_ns = in.story.now_ns - INT64_C(1000000000);
+	assert_int_equal(story_state(&in.story), STORY_PARTIAL);
+	in.story.last_ns = in.story.now_ns - STORY_FINAL_AFTER_S * INT64_C(1000000000);
+	assert_int_equal(story_state(&in.story), STORY_FINAL);
 	unload(&in);
 }
 
@@ -409,6 +428,7 @@ static void field_is_bounded_for_any_job(void **state)
 		maps[i] = make_map(f->hosts[i], i % 7, 8);
 	for (uint32_t i = 0; i < STEPS; i++)
 		records[i] = make_record(f->hosts[i], i, 1);
+	s.tally = tally_of(records, STEPS);
 	assert_true(field_length(&s, JOBFIELD_FINAL_MAX) <= JOBFIELD_FINAL_MAX);
 	assert_true(field_length(&s, JOBFIELD_RUNNING_MAX) <= JOBFIELD_RUNNING_MAX);
 	story = story_json(&s, STORY_MAX_BYTES);
@@ -420,22 +440,204 @@ static void field_is_bounded_for_any_job(void **state)
 		map_free(maps[i]);
 	for (int i = 0; i < STEPS; i++)
 		record_free(records[i]);
+	tally_free(s.tally);
 	free(maps);
 	free(records);
 	job_facts_free(f);
 }
 
-static void fewest_units_takes_the_largest(void **state)
+/*
+ * 4 096 nodes and 50 steps of which half of the nodes have odd names and no map is like another:
+ * the field keeps its bounds, the numbers are those of all records, and the records are not kept.
+ */
+static void a_job_of_the_whole_cluster_fits(void **state)
 {
-	struct fabric_host hosts[6] = { { NULL, 0 }, { NULL, 1 },	    { NULL, 1 },
-					{ NULL, 1 }, { NULL, FABRIC_NONE }, { NULL, 0 } };
-	struct fabric f = { .hosts = hosts, .host_count = 6, .unit_count = 2 };
+	enum { HOSTS = 4096, STEPS = 50, MAPS = 512 };
+	struct job_facts *f = make_facts(HOSTS, false);
+	struct map **maps = calloc(MAPS, sizeof(struct map *));
+	struct story s = { .job = 7,
+			   .facts = f,
+			   .maps = maps,
+			   .map_count = MAPS,
+			   .tally = tally_new(),
+			   .records_left_out = true };
+	json_object *story, *step, *totals;
+	char *text;
 
 	(void)state;
-	assert_int_equal(story_fewest_units(&f, 3), 1);
-	assert_int_equal(story_fewest_units(&f, 4), 2);
-	assert_int_equal(story_fewest_units(&f, 5), 2);
-	assert_int_equal(story_fewest_units(&f, 6), 0);
+	for (int i = 0; i < HOSTS; i += 2) {
+		free(f->hosts[i]);
+		f->hosts[i] = io_format("odd-%d-x%d", i * 7919 % HOSTS, i);
+	}
+	for (int i = 0; i < MAPS; i++)
+		maps[i] = make_map(f->hosts[i], i, 1 + i % 8);
+	for (uint32_t step_id = 0; step_id < STEPS; step_id++)
+		for (int i = 0; i < HOSTS; i++) {
+			struct record *r = record_new();
+
+			r->node = strdup(f->hosts[i]);
+			r->step = step_id;
+			r->node_count = HOSTS;
+			record_add(r, "mlx5_0:1", M_RX_BYTES, UINT64_C(1) << 32);
+			record_add(r, "mlx5_0:1", M_RETRANSMITS, i == 77 ? 5000 : 1);
+			assert_int_equal(tally_add(s.tally, r), 0);
+			record_free(r);
+		}
+	assert_true(story_complete(&s));
+	assert_true(field_length(&s, JOBFIELD_FINAL_MAX) <= JOBFIELD_FINAL_MAX);
+	assert_true(field_length(&s, JOBFIELD_RUNNING_MAX) <= JOBFIELD_RUNNING_MAX);
+	story = story_json(&s, STORY_MAX_BYTES);
+	text = json_line(story);
+	assert_true(strlen(text) <= STORY_MAX_BYTES);
+	step = json_object_array_get_idx(array_of(story, "steps"), 49);
+	totals = array_of(step, "totals");
+	assert_string_equal(string_in(step, "reported"), "4096");
+	assert_string_equal(string_in(totals, "rx_bytes"), "17592186044416");
+	assert_string_equal(string_in(totals, "retransmits"), "9095");
+	assert_int_equal(length_of(array_of(step, "suspects")), 1);
+	free(text);
+	json_object_put(story);
+	for (int i = 0; i < MAPS; i++)
+		map_free(maps[i]);
+	tally_free(s.tally);
+	free(maps);
+	job_facts_free(f);
+}
+
+/* A sum that no number holds is not known; one that some records do not know is a least. */
+static void sums_say_what_they_stand_on(void **state)
+{
+	struct record *records[3] = { make_record("n1", 0, 3), make_record("n2", 0, 3),
+				      record_new() };
+	struct story s = { .job = 7 };
+	json_object *story, *step;
+	size_t named = 0;
+
+	(void)state;
+	records[2]->node = strdup("n3");
+	records[2]->node_count = 3;
+	record_add(records[0], "mlx5_0:1", M_RX_BYTES, UINT64_MAX - 5);
+	record_add(records[1], "mlx5_0:1", M_RX_BYTES, 6);
+	record_add(records[0], "mlx5_0:1", M_TX_BYTES, 100);
+	record_add(records[1], "mlx5_0:1", M_TX_BYTES, 1);
+	for (int m = 0; m < M_CPU_US; m++)
+		record_add(records[2], "mlx5_0:1", (enum meaning)m, 0);
+	record_add(records[0], "node", M_CPU_US, 5);
+	s.tally = tally_of(records, 3);
+	story = story_json(&s, STORY_MAX_BYTES);
+	step = json_object_array_get_idx(array_of(story, "steps"), 0);
+	assert_null(string_in(array_of(step, "totals"), "rx_bytes"));
+	assert_string_equal(string_in(array_of(step, "totals"), "tx_bytes"), "101");
+	assert_string_equal(string_in(array_of(step, "totals"), "cpu_us"), "5");
+	assert_string_equal(string_in(array_of(step, "unknown_on"), "cpu_us"), "2");
+	json_object_object_foreach(array_of(step, "unknown_on"), key, value)
+	{
+		(void)key;
+		(void)value;
+		named++;
+	}
+	assert_int_equal(named, 1);
+	json_object_put(story);
+	tally_free(s.tally);
+	for (int i = 0; i < 3; i++)
+		record_free(records[i]);
+}
+
+/* Two switches of one name on one rail: both are shown, by GUID, and no host is lost. */
+static void equal_names_of_switches_do_not_hide_each_other(void **state)
+{
+	struct job_facts *f = make_facts(2, true);
+	struct map *maps[2] = { make_map(f->hosts[0], 0, 1), make_map(f->hosts[1], 1, 1) };
+	struct story s = { .job = 7, .facts = f, .maps = maps, .map_count = 2 };
+	json_object *field;
+	char *text;
+
+	(void)state;
+	for (int i = 0; i < 2; i++) {
+		free(maps[i]->ports[0].leaf.name);
+		maps[i]->ports[0].leaf.name = strdup("Quantum");
+	}
+	field = story_field(&s, JOBFIELD_RUNNING_MAX);
+	text = json_line(field);
+	assert_non_null(strstr(text, "{\"0x0002c90300000000\":\"node0000\","
+				     "\"0x0002c90300000040\":\"node0001\"}"));
+	free(text);
+	json_object_put(field);
+	map_free(maps[0]);
+	map_free(maps[1]);
+	job_facts_free(f);
+}
+
+/* The class may have been forged on its way, and the field is public. */
+static void a_forged_class_is_not_passed_on(void **state)
+{
+	static const char *const classes[] = { "compact\033[2J", "\xc2\x9b", "a b", "Compact" };
+	struct store_begin begin = { .job = 7, .node = (char *)"n1", .node_count = 1 };
+	struct story s = { .job = 7, .begins = &begin, .begin_count = 1 };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(classes) / sizeof(classes[0]); i++) {
+		json_object *field;
+
+		begin.class = (char *)classes[i];
+		field = story_field(&s, JOBFIELD_FINAL_MAX);
+		assert_null(string_in(field, "class"));
+		json_object_put(field);
+	}
+}
+
+/* What others wrote stays as it was, byte for byte; only our key changes. */
+static void foreign_content_stays_as_it_is(void **state)
+{
+	static const char *const cases[][2] = {
+		{ NULL, "{\"fabric\":{\"v\":1}}" },
+		{ " \n", "{\"fabric\":{\"v\":1}}" },
+		{ "{}", "{\"fabric\":{\"v\":1}}" },
+		{ " { } ", " { \"fabric\":{\"v\":1}} " },
+		{ "{\"id\":123456789012345678901234567890,\"x\":1.10}",
+		  "{\"id\":123456789012345678901234567890,\"x\":1.10,\"fabric\":{\"v\":1}}" },
+		{ "{\"a\" : [ 1, {\"fabric\":2}, \"}]\\\"\" ], \"a\":null }",
+		  "{\"a\" : [ 1, {\"fabric\":2}, \"}]\\\"\" ], \"a\":null ,\"fabric\":{\"v\":1}}" },
+		{ "{\"fabric\" : {\"old\":[1,\"}\"]} ,\"u\":\"\\u00e9\\\\\"}",
+		  "{\"fabric\" : {\"v\":1} ,\"u\":\"\\u00e9\\\\\"}" },
+		{ "{\"n\":-1e9,\"fabric\":7}", "{\"n\":-1e9,\"fabric\":{\"v\":1}}" },
+		{ "{\"fabric\":\"text\",\"b\":true}", "{\"fabric\":{\"v\":1},\"b\":true}" },
+		{ "{\"fabricx\":1}", "{\"fabricx\":1,\"fabric\":{\"v\":1}}" },
+	};
+	static const char *const foreign[] = { "ticket 17", "[1]", "{\"a\":1", "{\"a\":1} x", "7" };
+	json_object *ours = json_parse("{\"v\":1}", 7, "ours", NULL);
+	char *text;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		json_object *again;
+
+		assert_int_equal(jobfield_merge(cases[i][0], ours, 100, &text, NULL), 0);
+		assert_string_equal(text, cases[i][1]);
+		again = jobfield_extract(text);
+		assert_true(json_object_equal(again, ours));
+		json_object_put(again);
+		free(text);
+	}
+	for (size_t i = 0; i < sizeof(foreign) / sizeof(foreign[0]); i++)
+		assert_int_equal(jobfield_merge(foreign[i], ours, 100, &text, NULL), -EEXIST);
+	assert_int_equal(jobfield_merge("{}", ours, 6, &text, NULL), -E2BIG);
+	json_object_put(ours);
+}
+
+/* What stands on fewer records does not replace what stands on more. */
+static void a_poorer_field_is_told(void **state)
+{
+	json_object *two = json_parse("{\"records\":2}", 13, "two", NULL);
+
+	(void)state;
+	assert_true(jobfield_poorer("{\"fabric\":{\"records\":3}}", two));
+	assert_false(jobfield_poorer("{\"fabric\":{\"records\":2}}", two));
+	assert_false(jobfield_poorer("{\"fabric\":{\"state\":\"running\"}}", two));
+	assert_false(jobfield_poorer("{\"site\":{\"records\":3}}", two));
+	assert_false(jobfield_poorer("records 3", two));
+	assert_false(jobfield_poorer(NULL, two));
+	json_object_put(two);
 }
 
 /* ---- Slurm's words ---- */
@@ -530,7 +732,12 @@ int main(void)
 		cmocka_unit_test(what_does_not_fit_is_left_out),
 		cmocka_unit_test(tag_of_four_nodes_fits_with_rails),
 		cmocka_unit_test(field_is_bounded_for_any_job),
-		cmocka_unit_test(fewest_units_takes_the_largest),
+		cmocka_unit_test(a_job_of_the_whole_cluster_fits),
+		cmocka_unit_test(sums_say_what_they_stand_on),
+		cmocka_unit_test(equal_names_of_switches_do_not_hide_each_other),
+		cmocka_unit_test(a_forged_class_is_not_passed_on),
+		cmocka_unit_test(foreign_content_stays_as_it_is),
+		cmocka_unit_test(a_poorer_field_is_told),
 		cmocka_unit_test(gres_detail_gives_indexes),
 		cmocka_unit_test(broken_facts_are_refused),
 	};
