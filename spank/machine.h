@@ -88,6 +88,12 @@ void machine_free(struct machine *m);
 /* Reads sys/ and proc/ below root ("/": this machine). NULL, errno and err on failure. */
 struct machine *machine_read(const char *root, struct err *err);
 
+/*
+ * Makes the environment what machine_read(root) needs and would set for itself otherwise: for a
+ * program with threads, before it has any. 0 or a negative errno.
+ */
+int machine_environment(const char *root);
+
 /* Reads an hwloc XML file (version 1 or 2). */
 struct machine *machine_read_xml(const char *path, struct err *err);
 

@@ -5,8 +5,10 @@
  * hwloc is asked for everything it can tell (all I/O objects, nothing restricted) and then only
  * read by climbing ->parent: its helper for the common ancestor of two objects crashes on I/O
  * objects. It is told where to look by environment variables, the only way it offers for a root;
- * they are set for the load alone and put back. On a live machine only its linux component may
- * run: the x86 one would bind this process to each core in turn, others open GPUs or X displays.
+ * they are set for the load alone and put back, which a program with threads can't have done under
+ * it: such a one calls machine_environment() before it has any. On a live machine only its linux
+ * component may run: the x86 one would bind this process to each core in turn, others open GPUs or
+ * X displays.
  */
 #include "machine_hwloc.h"
 
@@ -27,31 +29,71 @@
 struct setting {
 	const char *name;
 	const char *value; /* NULL: must not be set */
+	bool changed;
 	char *before;
 };
 
-static int settings_apply(struct setting *s, size_t count)
+#define SETTINGS 7
+
+/* What the environment must be to load root, or an XML text where root is NULL. */
+static void settings_for(struct setting s[SETTINGS], const char *root)
 {
-	for (size_t i = 0; i < count; i++) {
-		const char *before = getenv(s[i].name);
-		s[i].before = before ? strdup(before) : NULL;
-		if (before && !s[i].before)
-			return -ENOMEM;
-		if ((s[i].value ? setenv(s[i].name, s[i].value, 1) : unsetenv(s[i].name)) < 0)
-			return -errno;
-	}
-	return 0;
+	const struct setting all[SETTINGS] = {
+		{ .name = "HWLOC_FSROOT", .value = root && strcmp(root, "/") ? root : NULL },
+		{ .name = "HWLOC_COMPONENTS", .value = root ? "linux,stop" : NULL },
+		{ .name = "HWLOC_XMLFILE" },
+		{ .name = "HWLOC_SYNTHETIC" },
+		{ .name = "HWLOC_THISSYSTEM" },
+		{ .name = "HWLOC_PLUGINS_PATH", .value = "" }, /* no GPU or display libraries */
+		{ .name = "HWLOC_HIDE_ERRORS", .value = "2" },
+	};
+
+	memcpy(s, all, sizeof(all));
 }
 
-static void settings_restore(struct setting *s, size_t count)
+static int setting_apply(struct setting *s)
 {
-	for (size_t i = 0; i < count; i++) {
-		if (s[i].before)
+	const char *before = getenv(s->name);
+
+	if (before == s->value || (before && s->value && !strcmp(before, s->value)))
+		return 0;
+	s->before = before ? strdup(before) : NULL;
+	if (before && !s->before)
+		return -ENOMEM;
+	s->changed = true;
+	return (s->value ? setenv(s->name, s->value, 1) : unsetenv(s->name)) < 0 ? -errno : 0;
+}
+
+static int settings_apply(struct setting s[SETTINGS])
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < SETTINGS; i++)
+		rc = setting_apply(&s[i]);
+	return rc;
+}
+
+static void settings_restore(struct setting s[SETTINGS])
+{
+	for (size_t i = 0; i < SETTINGS; i++) {
+		if (s[i].changed && s[i].before)
 			setenv(s[i].name, s[i].before, 1);
-		else
+		else if (s[i].changed)
 			unsetenv(s[i].name);
 		free(s[i].before);
 	}
+}
+
+int machine_environment(const char *root)
+{
+	struct setting settings[SETTINGS];
+	int rc;
+
+	settings_for(settings, root);
+	rc = settings_apply(settings);
+	for (size_t i = 0; i < SETTINGS; i++)
+		free(settings[i].before);
+	return rc;
 }
 
 /* Caches, cores and the like are left out: nobody reads them here, and they are most of the time.
@@ -86,25 +128,18 @@ static int load(hwloc_topology_t t, const char *text, size_t len)
 /* Loads the XML text, or where text is NULL the machine at root. */
 static int load_topology(hwloc_topology_t *t, const char *root, const char *text, size_t len)
 {
-	struct setting settings[] = {
-		{ "HWLOC_FSROOT", root && strcmp(root, "/") != 0 ? root : NULL, NULL },
-		{ "HWLOC_COMPONENTS", root ? "linux,stop" : NULL, NULL },
-		{ "HWLOC_XMLFILE", NULL, NULL },
-		{ "HWLOC_SYNTHETIC", NULL, NULL },
-		{ "HWLOC_THISSYSTEM", NULL, NULL },
-		{ "HWLOC_PLUGINS_PATH", "", NULL }, /* GPU and display libraries stay out */
-		{ "HWLOC_HIDE_ERRORS", "2", NULL },
-	};
-	size_t count = sizeof(settings) / sizeof(settings[0]);
-	int rc = settings_apply(settings, count);
+	struct setting settings[SETTINGS];
+	int rc;
 
+	settings_for(settings, root);
+	rc = settings_apply(settings);
 	*t = NULL;
 	errno = 0;
 	if (rc == 0 && hwloc_topology_init(t) < 0)
 		rc = errno ? -errno : -ENOMEM;
 	if (rc == 0)
 		rc = load(*t, text, len);
-	settings_restore(settings, count);
+	settings_restore(settings);
 	if (rc < 0 && *t)
 		hwloc_topology_destroy(*t);
 	return rc;

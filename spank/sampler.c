@@ -37,7 +37,7 @@
 #define QUEUE_MAX 64
 #define WATCHES_MAX 1024
 #define TASKS_PENDING 512
-#define FILE_TEXT 65536
+#define FILE_TEXT (256u << 10) /* diskstats: 2 000 disks and partitions */
 
 enum { READING = 1, ABANDONED = 2, STEP = 4 };
 
@@ -77,7 +77,7 @@ struct sampler {
 	int64_t seen_ns;
 	int seen_checks; /* a process that was stopped has looked once, not for long */
 	int abandoned;
-	int64_t interval_ns, origin_ns, nominal_ns, due_ns;
+	int64_t interval_ns, nominal_ns, due_ns;
 	uint64_t requested, served;
 	int64_t extra_ns; /* the last extra pass */
 	struct watch *watches[WATCHES_MAX];
@@ -127,14 +127,6 @@ static void hand_back(struct worker *w)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* Counter files can seek; where one can't, it is read as it comes. */
-static ssize_t read_start(int fd, char *buf, size_t size)
-{
-	ssize_t len = pread(fd, buf, size, 0);
-
-	return len < 0 && errno == ESPIPE ? read(fd, buf, size) : len;
-}
-
 /*
  * Reads a file that may be open already. The length; 0 for anything unreadable; -1: abandoned. On
  * -1 nothing but the file may be touched.
@@ -148,7 +140,7 @@ static ssize_t read_file(struct worker *w, const struct hazard *hazard, struct s
 	if (fd < 0)
 		fd = open(file->path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0)
-		len = read_start(fd, w->text, sizeof(w->text) - 1);
+		len = source_read(fd, w->text, sizeof(w->text));
 	if (len < 0 && fd >= 0) { /* the device may be gone and come back under the same name */
 		close(fd);
 		fd = -1;
@@ -156,7 +148,6 @@ static ssize_t read_file(struct worker *w, const struct hazard *hazard, struct s
 	file->fd = fd;
 	if (!leave(w))
 		return -1;
-	w->text[len > 0 ? len : 0] = '\0';
 	return len > 0 ? len : 0;
 }
 
@@ -173,13 +164,10 @@ static ssize_t read_path(void *arg, const char *path, char *buf, size_t size)
 	enter(w, &w->processes);
 	fd = open(path, O_RDONLY | O_CLOEXEC);
 	if (fd >= 0) {
-		len = read(fd, buf, size - 1);
+		len = source_read(fd, buf, size);
 		close(fd);
 	}
-	if (!leave(w) || len < 0)
-		return -1;
-	buf[len] = '\0';
-	return len;
+	return leave(w) ? len : -1;
 }
 
 /* --- finding series -----------------------------------------------------------------------------
@@ -656,9 +644,13 @@ void sampler_interval(struct sampler *s, int64_t ns)
 {
 	pthread_mutex_lock(&s->lock);
 	if (ns != s->interval_ns) {
+		int64_t now = io_mono_ns();
+
+		/* On multiples of the interval: steps that come and go don't put it off for others.
+		 */
 		s->interval_ns = ns;
-		s->nominal_ns = io_mono_ns();
-		next_instant(s, s->nominal_ns);
+		s->nominal_ns = ns ? now / ns * ns : 0;
+		next_instant(s, now);
 		pthread_cond_broadcast(&s->wake);
 	}
 	pthread_mutex_unlock(&s->lock);
@@ -784,11 +776,10 @@ bool sampler_check(struct sampler *s, int64_t mono_ns, char *path, size_t size)
 		}
 		s->seen_word = word;
 	}
-	if (found) {
+	if (found)
 		snprintf(path, size, "%s", s->hung_path);
-		if (s->abandoned < ABANDONED_MAX && !s->stop)
-			start_worker(s);
-	}
+	if (!s->worker && s->abandoned < ABANDONED_MAX && !s->stop)
+		start_worker(s); /* if no thread can be had: again at the next check */
 	pthread_mutex_unlock(&s->lock);
 	return found;
 }

@@ -28,6 +28,7 @@
 #define PAUSE_MAX_NS (60 * SECOND)
 #define POST_TIMEOUT_MS 5000
 #define EXCHANGE_NS (600 * SECOND) /* the clock is measured at least that often */
+#define SET_NS 100000		   /* less than that is the time between two looks */
 #define DRIFT 10000		   /* a clock's rate is within 100 ppm (adjtimex allows 500) */
 
 struct sender {
@@ -45,6 +46,7 @@ struct sender {
 	char *map; /* the last one that arrived: sent again to measure the clock */
 	bool clock_known;
 	int64_t clock_at_ns, clock_offset_ns, clock_bound_ns;
+	int64_t clock_real_minus_mono_ns; /* at that time */
 };
 
 bool clock_offset(int64_t sent_ns, int64_t their_received_ns, int64_t their_sent_ns,
@@ -60,13 +62,37 @@ bool clock_offset(int64_t sent_ns, int64_t their_received_ns, int64_t their_sent
 	return true;
 }
 
+/* CLOCK_REALTIME minus CLOCK_MONOTONIC: slewing moves both, setting the clock only the first. */
+static int64_t real_minus_mono(void)
+{
+	int64_t best = INT64_MAX, value = 0;
+
+	for (int i = 0; i < 3; i++) { /* we may lose the processor between two looks */
+		int64_t before = io_mono_ns(), real = io_now_ns(), took = io_mono_ns() - before;
+
+		if (took < best) {
+			best = took;
+			value = real - before - took / 2;
+		}
+	}
+	return value;
+}
+
+/* How far this node's clock was set since the last exchange. */
+static int64_t clock_was_set(const struct sender *s)
+{
+	int64_t moved = real_minus_mono() - s->clock_real_minus_mono_ns;
+
+	return llabs(moved) < SET_NS ? 0 : moved;
+}
+
 bool sender_clock(struct sender *s, int64_t mono_ns, int64_t *offset_ns, int64_t *bound_ns)
 {
 	bool known;
 
 	pthread_mutex_lock(&s->lock);
 	known = s->clock_known;
-	*offset_ns = s->clock_offset_ns;
+	*offset_ns = s->clock_offset_ns + (known ? clock_was_set(s) : 0);
 	*bound_ns = s->clock_bound_ns +
 		    (mono_ns > s->clock_at_ns ? (mono_ns - s->clock_at_ns) / DRIFT : 0);
 	pthread_mutex_unlock(&s->lock);
@@ -83,6 +109,7 @@ static void take_clock(struct sender *s, int64_t offset, int64_t bound)
 	s->clock_known = true;
 	s->clock_at_ns = now;
 	s->clock_offset_ns = offset;
+	s->clock_real_minus_mono_ns = real_minus_mono();
 	s->clock_bound_ns = bound;
 }
 

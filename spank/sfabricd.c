@@ -29,6 +29,7 @@
 #include "agent_log.h"
 #include "conf.h"
 #include "io.h"
+#include "machine.h"
 #include "packet.h"
 #include "publish.h"
 #include "sampler.h"
@@ -40,11 +41,13 @@
 #define SECOND INT64_C(1000000000)
 #define CONNECTIONS_MAX (STEPS_MAX + 64)
 #define PACKETS_A_TURN 64
+#define PACKETS_IN_SOCKET 4096 /* it has room for some 300 (net.core.wmem_default) */
 #define ACCEPTS_A_TURN 64
 #define EVENTS 64
 #define FLUSH_MS 10000
-#define COMPLAINTS 10 /* a minute, about what peers send */
-#define LISTEN_FD 3   /* sd_listen_fds(3) */
+#define COMPLAINTS 10	  /* a minute, about what peers send */
+#define LISTEN_FD 3	  /* sd_listen_fds(3) */
+#define FILES_WANTED 8192 /* four for each step: socket, pidfd, timeline and its WAL */
 #define NICE 10
 
 enum watch_kind { WATCH_LISTEN, WATCH_SIGNAL, WATCH_SAMPLES, WATCH_PEER, WATCH_PIDFD };
@@ -68,6 +71,7 @@ struct agent {
 	struct conf *conf;
 	char *node, *run_dir, *spool_dir, *timelines, *socket_path;
 	int lock_fd, listen_fd, epoll_fd, signal_fd, samples_fd;
+	int spare_fd;	 /* given up to take and close a connection when there is no other left */
 	bool own_socket; /* ours to remove: not systemd's */
 	bool off, stop;
 	struct spool *spool;
@@ -218,11 +222,35 @@ static int add_connection(struct agent *a, int fd)
 	return 0;
 }
 
+static void keep_spare(struct agent *a)
+{
+	if (a->spare_fd < 0)
+		a->spare_fd = open("/dev/null", O_RDONLY | O_CLOEXEC);
+}
+
+/* Left in the queue, a connection that can't be taken would wake us again and again. */
+static void turn_away(struct agent *a)
+{
+	int fd;
+
+	complain(a, "no file descriptor is left: a connection is closed");
+	close(a->spare_fd);
+	a->spare_fd = -1;
+	fd = accept4(a->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
+	if (fd >= 0)
+		close(fd);
+	keep_spare(a);
+}
+
 static void accept_some(struct agent *a)
 {
 	for (int i = 0; i < ACCEPTS_A_TURN; i++) {
 		int fd = accept4(a->listen_fd, NULL, NULL, SOCK_NONBLOCK | SOCK_CLOEXEC);
 
+		if (fd < 0 && errno == EMFILE && a->spare_fd >= 0) {
+			turn_away(a);
+			continue;
+		}
 		if (fd < 0)
 			return;
 		if (add_connection(a, fd) < 0)
@@ -304,7 +332,7 @@ static void on_process_end(struct agent *a, struct connection *c)
 {
 	if (c->closed)
 		return;
-	for (int i = 0; i < 4 && read_packets(a, c); i++)
+	for (int i = 0; i < PACKETS_IN_SOCKET / PACKETS_A_TURN && read_packets(a, c); i++)
 		;
 	end_step(a, c, NULL);
 	close_connection(c);
@@ -386,6 +414,7 @@ static void tick(struct agent *a)
 	char path[512];
 
 	a->tick_ns = now;
+	keep_spare(a);
 	if (sampler_check(a->sampler, now, path, sizeof(path)))
 		agent_say(&agent_log, LOG_WARNING,
 			  "reading %s has not come back for two seconds: its counters are unknown "
@@ -418,6 +447,22 @@ static void loop(struct agent *a)
 /* --- start and end ------------------------------------------------------------------------------
  */
 
+/* A socket unit that was not told of another run_dir is a socket where nobody looks. */
+static void check_address(const struct agent *a)
+{
+	struct sockaddr_un address = { .sun_family = AF_UNSPEC };
+	socklen_t len = sizeof(address);
+
+	if (getsockname(LISTEN_FD, (struct sockaddr *)&address, &len) == 0 &&
+	    address.sun_family == AF_UNIX &&
+	    !strncmp(address.sun_path, a->socket_path, sizeof(address.sun_path)))
+		return;
+	agent_say(
+		&agent_log, LOG_WARNING,
+		"the socket from systemd is not %s: make ListenSequentialPacket= and run_dir agree",
+		a->socket_path);
+}
+
 /* sd_listen_fds(3), which needs no library. */
 static bool socket_from_systemd(struct agent *a)
 {
@@ -434,6 +479,7 @@ static bool socket_from_systemd(struct agent *a)
 	unsetenv("LISTEN_FDNAMES");
 	if (getsockopt(LISTEN_FD, SOL_SOCKET, SO_TYPE, &type, &len) < 0 || type != SOCK_SEQPACKET)
 		return false;
+	check_address(a);
 	a->listen_fd = LISTEN_FD;
 	fcntl(LISTEN_FD, F_SETFD, FD_CLOEXEC);
 	fcntl(LISTEN_FD, F_SETFL, fcntl(LISTEN_FD, F_GETFL) | O_NONBLOCK);
@@ -471,12 +517,18 @@ static int bind_socket(struct agent *a, struct err *err)
 static int lock_run_dir(struct agent *a, struct err *err)
 {
 	int rc = io_mkdirs(a->run_dir, 0755, err);
+	struct stat st;
 
 	if (rc < 0)
 		return rc;
 	a->lock_fd = open(a->run_dir, O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	if (a->lock_fd < 0)
+	if (a->lock_fd < 0 || fstat(a->lock_fd, &st) < 0)
 		return err_set(err, errno, "%s: %s", a->run_dir, strerror(errno));
+	if (st.st_uid != geteuid() || st.st_mode & S_IWOTH)
+		return err_set(err, EPERM,
+			       "%s: others could put a socket or an env file there; "
+			       "make the folder root's alone",
+			       a->run_dir);
 	if (flock(a->lock_fd, LOCK_EX | LOCK_NB) < 0)
 		return err_set(err, EBUSY, "%s: another sfabricd is at work there", a->run_dir);
 	return 0;
@@ -527,6 +579,7 @@ static int open_events(struct agent *a, struct err *err)
 	a->signal_fd = signalfd(-1, &set, SFD_NONBLOCK | SFD_CLOEXEC);
 	a->samples_fd = eventfd(0, EFD_NONBLOCK | EFD_CLOEXEC);
 	a->epoll_fd = epoll_create1(EPOLL_CLOEXEC);
+	keep_spare(a);
 	if (a->signal_fd < 0 || a->samples_fd < 0 || a->epoll_fd < 0 ||
 	    watch_fd(a, a->signal_fd, &a->signals) < 0 ||
 	    watch_fd(a, a->samples_fd, &a->samples) < 0 ||
@@ -547,7 +600,6 @@ static int start_parts(struct agent *a, struct err *err)
 	a->spool = spool_open(a->spool_dir, err);
 	if (!a->spool)
 		return -EIO;
-	io_mkdirs(a->timelines, 0700, NULL); /* without it there are records without timelines */
 	a->sender = sender_start(a->conf, a->spool, &agent_log, err);
 	a->sampler = a->sender ? sampler_start(a->conf->root, a->samples_fd, err) : NULL;
 	if (!a->sampler)
@@ -563,6 +615,8 @@ static int start(struct agent *a, const struct options *options, struct err *err
 {
 	int rc = find_places(a, options, err);
 
+	if (rc == 0 && (rc = machine_environment(a->conf->root)) < 0)
+		err_set(err, -rc, "environment: %s", strerror(-rc));
 	rc = rc ? rc : lock_run_dir(a, err);
 	if (rc == 0 && !socket_from_systemd(a))
 		rc = bind_socket(a, err);
@@ -576,8 +630,8 @@ static int start(struct agent *a, const struct options *options, struct err *err
 	return 0;
 }
 
-/* What threads that hang may still use is left to the end of the process. */
-static void stop_parts(struct agent *a)
+/* False: a thread hangs, and what it may still use is left to the end of the process. */
+static bool stop_parts(struct agent *a)
 {
 	bool ended;
 
@@ -588,9 +642,10 @@ static void stop_parts(struct agent *a)
 	ended = publish_stop(a->publish);
 	sampler_stop(a->sampler);
 	if (!sender_stop(a->sender, FLUSH_MS) || !ended)
-		return;
+		return false;
 	spool_free(a->spool);
 	conf_free(a->conf);
+	return true;
 }
 
 static void release(struct agent *a)
@@ -671,11 +726,25 @@ static void stand_back(void)
 	setpriority(PRIO_PROCESS, 0, NICE);
 }
 
+/* Shells and service managers give 1024, as a soft limit. */
+static void allow_files(void)
+{
+	struct rlimit limit;
+
+	if (getrlimit(RLIMIT_NOFILE, &limit) < 0 || limit.rlim_cur >= FILES_WANTED)
+		return;
+	limit.rlim_cur = limit.rlim_max < FILES_WANTED ? limit.rlim_max : FILES_WANTED;
+	setrlimit(RLIMIT_NOFILE, &limit);
+}
+
 int main(int argc, char **argv)
 {
-	struct agent agent = {
-		.lock_fd = -1, .listen_fd = -1, .epoll_fd = -1, .signal_fd = -1, .samples_fd = -1
-	};
+	struct agent agent = { .lock_fd = -1,
+			       .listen_fd = -1,
+			       .epoll_fd = -1,
+			       .signal_fd = -1,
+			       .samples_fd = -1,
+			       .spare_fd = -1 };
 	struct options options = { NULL, NULL };
 	struct err err = { "" };
 	int rc = read_options(argc, argv, &options);
@@ -684,15 +753,16 @@ int main(int argc, char **argv)
 		return rc == 2 ? 2 : 0;
 	under_systemd = getenv("JOURNAL_STREAM") != NULL;
 	stand_back();
+	allow_files();
 	if (start(&agent, &options, &err) < 0) {
 		agent_say(&agent_log, LOG_ERR, "%s", err.text);
-		stop_parts(&agent);
-		release(&agent);
-		return 1;
+		rc = 1;
+	} else {
+		loop(&agent);
+		agent_say(&agent_log, LOG_INFO, "stopping");
 	}
-	loop(&agent);
-	agent_say(&agent_log, LOG_INFO, "stopping");
-	stop_parts(&agent);
+	if (!stop_parts(&agent))
+		_exit(rc);
 	release(&agent);
-	return 0;
+	return rc;
 }

@@ -17,6 +17,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <sys/types.h>
 
 #include "err.h"
 #include "meaning.h"
@@ -96,6 +97,12 @@ int source_add_series(struct source_file *file, const struct series *like, const
 
 void source_file_free(struct source_file *file); /* closes it as well */
 void source_list_free(struct source_list *list);
+
+/*
+ * Reads a counter file from its begin into buf, as many whole lines as fit, and ends them with NUL:
+ * their length, or -1 and errno.
+ */
+ssize_t source_read(int fd, char *buf, size_t size);
 
 /* True and the number at the begin of text, which only blanks may follow. "N/A (no PMA)" is none.
  */

@@ -12,6 +12,12 @@
 
 #include "source.h"
 
+/*
+ * The kernel gives a text of many lines in pieces of whole lines, about a page each (seq_read_iter
+ * in fs/seq_file.c): a piece shorter than this is the last one, and needs no read to find that out.
+ */
+#define LAST_PIECE 1024
+
 const struct source *const sources[] = {
 	&source_infiniband,
 	&source_diskstats,
@@ -98,6 +104,32 @@ void source_list_free(struct source_list *list)
 	free(list->files);
 	list->files = NULL;
 	list->count = 0;
+}
+
+/* Counter files can seek; where one can't, it is read as it comes. */
+static ssize_t read_piece(int fd, char *buf, size_t size, size_t at)
+{
+	ssize_t len = pread(fd, buf, size, (off_t)at);
+
+	return len < 0 && errno == ESPIPE ? read(fd, buf, size) : len;
+}
+
+ssize_t source_read(int fd, char *buf, size_t size)
+{
+	size_t used = 0, room = size - 1;
+	ssize_t len;
+
+	do {
+		len = read_piece(fd, buf + used, room - used, used);
+		if (len < 0 && used == 0)
+			return -1;
+		used += len > 0 ? (size_t)len : 0;
+	} while (len >= LAST_PIECE && used < room);
+	/* Half a line would be another number. */
+	while (used == room && room > 0 && buf[room - 1] != '\n')
+		used = --room;
+	buf[used] = '\0';
+	return (ssize_t)used;
 }
 
 bool source_number(const char *text, uint64_t *value)

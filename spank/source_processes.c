@@ -27,7 +27,7 @@
 
 #define PROCESSES_MAX 4096
 #define BORN_MAX 65536
-#define LOOKS 5
+#define LOOKS 64 /* passes: there may be many a second while other steps begin and end */
 #define CGROUP_TEXT 16384
 
 struct process {
@@ -42,7 +42,6 @@ struct processes {
 	size_t count, room;
 	uint64_t ended; /* ticks of those that are gone */
 	uint64_t best_us;
-	bool known;
 	int looks; /* for a cgroup: its folders may be made after the step began */
 	char *cgroup_file;
 };
@@ -368,11 +367,10 @@ bool processes_read(struct processes *p, const struct process_reader *reader, ui
 
 	if (!p->cgroup_file && p->looks < LOOKS)
 		look_for_cgroup(p, reader);
-	if (p->cgroup_file ? read_cgroup(p, reader, &us) : read_descendants(p, reader, &us)) {
-		p->known = true;
-		if (us > p->best_us)
-			p->best_us = us;
-	}
+	if (!(p->cgroup_file ? read_cgroup(p, reader, &us) : read_descendants(p, reader, &us)))
+		return false;
+	if (us > p->best_us)
+		p->best_us = us;
 	*cpu_us = p->best_us;
-	return p->known;
+	return true;
 }

@@ -46,7 +46,7 @@ void processes_adopt(struct processes *p, const struct process_scan *scan);
 
 /*
  * CPU time so far, in microseconds, never less than before; processes that have ended are in it as
- * far as it is known. false: nothing is known yet.
+ * far as it is known. false: nothing can be read, not yet or (when all have ended) not any more.
  */
 bool processes_read(struct processes *p, const struct process_reader *reader, uint64_t *cpu_us);
 

@@ -204,6 +204,7 @@ static void start_timeline(struct steps *s, struct step *step)
 
 	if (!path)
 		return;
+	io_mkdirs(s->with.timelines, 0700, NULL); /* the disk may have come, or come back */
 	step->timeline = timeline_create(path, step->record, s->with.conf->spool_max / 4, &err);
 	if (!step->timeline)
 		timeline_trouble(s, &err);
@@ -364,22 +365,41 @@ static void explain_gaps(struct steps *s, struct step *step)
 			    r->end_gap_ns > 0 ? "behind" : "before");
 }
 
+/* Left unfinished, a later run would make a second record of it. */
+static void drop_timeline(struct steps *s, struct step *step, const struct err *err)
+{
+	timeline_trouble(s, err);
+	timeline_discard(step->timeline);
+	step->timeline = NULL;
+}
+
+static void seal_timeline(struct steps *s, struct step *step)
+{
+	struct err err = { "" };
+
+	if (step->timeline && timeline_seal(step->timeline, step->record, &err) < 0)
+		drop_timeline(s, step, &err);
+}
+
 static void finish_timeline(struct steps *s, struct step *step)
 {
 	struct err err = { "" };
 
-	if (step->timeline && timeline_finish(step->timeline, step->record, &err) < 0)
+	if (step->timeline && timeline_finish(step->timeline, &err) < 0)
 		timeline_trouble(s, &err);
 	step->timeline = NULL;
 }
 
-static void send_record(struct steps *s, struct record *r)
+static void set_clock(struct steps *s, struct record *r)
 {
-	char *line, step[STEP_TEXT];
-
 	r->clock_known =
 		sender_clock(s->with.sender, io_mono_ns(), &r->clock_offset_ns, &r->clock_bound_ns);
-	line = record_line(r);
+}
+
+static void send_record(struct steps *s, const struct record *r)
+{
+	char *line = record_line(r), step[STEP_TEXT];
+
 	if (line)
 		sender_put(s->with.sender, SPOOL_RECORD, r->id, line);
 	else
@@ -413,7 +433,10 @@ static void finish(struct steps *s, struct step *step)
 		r->partial = strdup(step->partial);
 	if (step->due_ns && step->ended_mono_ns - step->due_ns > step->interval_ns)
 		r->missed += (uint32_t)((step->ended_mono_ns - step->due_ns) / step->interval_ns);
-	send_record(s, r); /* first: a kill in between must not lose it */
+	set_clock(s, r);
+	/* In this order a kill at any moment neither loses the record nor makes another of it. */
+	seal_timeline(s, step);
+	send_record(s, r);
 	finish_timeline(s, step);
 	step_free(step);
 	set_grid(s);
@@ -464,7 +487,8 @@ void steps_end_alone(struct steps *s, const struct packet *end)
 	r->end_ns = end->ended_ns > r->begin_ns ? end->ended_ns : r->begin_ns;
 	r->elapsed_ns = r->end_ns - r->begin_ns;
 	r->interval_ns = interval_of(s->with.conf, end->sample);
-	r->partial = strdup("sfabricd did not see the step begin");
+	r->partial = strdup("sfabricd did not follow the step from its begin to its end");
+	set_clock(s, r);
 	send_record(s, r);
 	record_free(r);
 }
@@ -529,9 +553,7 @@ static void add_series(struct steps *s, struct step *step, const struct sampler_
 	}
 	return;
 broken:
-	timeline_trouble(s, &err);
-	timeline_free(step->timeline);
-	step->timeline = NULL;
+	drop_timeline(s, step, &err);
 	add_series(s, step, all);
 }
 
@@ -727,8 +749,8 @@ static int replay(struct timeline_view *v, struct summary *summary, struct err *
 	return rc < 0 && r->samples == 0 ? rc : summary_fill(summary, r);
 }
 
-/* The record of an unfinished timeline, taken out of the view; NULL and err. */
-static struct record *recover_record(struct timeline_view *v, struct err *err)
+/* The record of an unfinished timeline out of what was sampled; 0 or a negative errno. */
+static int rebuild(struct timeline_view *v, struct err *err)
 {
 	struct summary *summary = summary_new(v->record->interval_ns);
 	struct record *r = v->record;
@@ -737,13 +759,12 @@ static struct record *recover_record(struct timeline_view *v, struct err *err)
 
 	summary_free(summary);
 	if (rc < 0)
-		return NULL;
-	v->record = NULL;
+		return rc;
 	free(r->partial);
 	r->partial = strdup(io_boot_id(boot, NULL) == 0 && strcmp(boot, v->boot_id)
 				    ? "the node was rebooted"
 				    : "sfabricd was restarted");
-	return r;
+	return 0;
 }
 
 /* A file that is no timeline is put aside, where trimming finds it. */
@@ -762,22 +783,27 @@ static void put_aside(const char *path)
 	free(shm);
 }
 
+/* A sealed one has the step's whole record, which may have been sent or not: again does no harm. */
 static void recover_file(struct steps *s, const char *name)
 {
 	char *path = io_format("%s/%s", s->with.timelines, name);
 	struct timeline_view *v = path ? timeline_open(path, NULL) : NULL;
 	struct err err = { "" };
-	struct record *r = v && !v->final ? recover_record(v, &err) : NULL;
-	bool final = v && v->final;
+	struct record *r = NULL;
 
+	if (v && (v->final || rebuild(v, &err) == 0)) {
+		r = v->record;
+		v->record = NULL;
+	}
+	if (r && !v->final)
+		agent_say(s->with.log, LOG_NOTICE, "%s: its step was not finished: partial record",
+			  name);
 	timeline_view_free(v); /* before the file is closed for good: SQLite wants it alone */
 	if (r) {
 		send_record(s, r);
 		if (timeline_close_file(path, r, &err) < 0)
 			timeline_trouble(s, &err);
-		agent_say(s->with.log, LOG_NOTICE, "%s: its step was not finished: partial record",
-			  name);
-	} else if (path && !final) {
+	} else if (path) {
 		agent_say(s->with.log, LOG_WARNING, "%s: can't be read, put aside", path);
 		put_aside(path);
 	}
@@ -785,7 +811,7 @@ static void recover_file(struct steps *s, const char *name)
 	free(path);
 }
 
-/* An unfinished timeline has its WAL beside it, so that final ones need not be opened. */
+/* One that was not finished has its WAL beside it, so that the others need not be opened. */
 void steps_recover(struct steps *s)
 {
 	DIR *dir = opendir(s->with.timelines);

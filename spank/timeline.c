@@ -51,11 +51,12 @@ static int fail(sqlite3 *db, const char *path, const char *what, struct err *err
 {
 	int code = sqlite3_errcode(db);
 
-	return err_set(err,
-		       code == SQLITE_FULL    ? EFBIG
-		       : code == SQLITE_NOMEM ? ENOMEM
-					      : EIO,
-		       "%s: %s: %s", path, what, sqlite3_errmsg(db));
+	/* A full disk is SQLITE_FULL as well as our own limit is. */
+	if (code == SQLITE_FULL)
+		code = sqlite3_system_errno(db) == ENOSPC ? ENOSPC : EFBIG;
+	else
+		code = code == SQLITE_NOMEM ? ENOMEM : EIO;
+	return err_set(err, code, "%s: %s: %s", path, what, sqlite3_errmsg(db));
 }
 
 static int set_meta(sqlite3 *db, const char *path, const char *key, const char *value,
@@ -158,7 +159,10 @@ struct timeline *timeline_create(const char *path, const struct record *head, ui
 		rc = fail(t->db, t->path, "samples", err);
 	if (rc == 0)
 		return t;
-	timeline_free(t);
+	if (t->db) /* else the file is not ours */
+		timeline_discard(t);
+	else
+		timeline_free(t);
 	errno = -rc;
 	return NULL;
 }
@@ -171,6 +175,17 @@ void timeline_free(struct timeline *t)
 	sqlite3_close(t->db);
 	free(t->path);
 	free(t);
+}
+
+void timeline_discard(struct timeline *t)
+{
+	char *wal = io_format("%s-wal", t->path);
+
+	unlink(t->path);
+	if (wal)
+		unlink(wal);
+	free(wal);
+	timeline_free(t);
 }
 
 int timeline_add_series(struct timeline *t, const struct series *s, struct err *err)
@@ -263,21 +278,35 @@ static int seal(sqlite3 *db, const char *path, const struct record *record, stru
 	int rc;
 
 	sqlite3_exec(db, "PRAGMA max_page_count=1073741823", NULL, NULL, NULL);
+	if (sqlite3_exec(db, "BEGIN", NULL, NULL, NULL) != SQLITE_OK)
+		return fail(db, path, "seal", err);
 	rc = set_record(db, path, record, err);
 	rc = rc ? rc : set_meta(db, path, "final", "1", err);
-	if (rc == 0 &&
-	    sqlite3_exec(db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL) != SQLITE_OK)
-		rc = fail(db, path, "journal", err);
+	if (rc == 0 && sqlite3_exec(db, "COMMIT", NULL, NULL, NULL) != SQLITE_OK)
+		rc = fail(db, path, "seal", err);
+	if (rc < 0)
+		sqlite3_exec(db, "ROLLBACK", NULL, NULL, NULL);
 	return rc;
 }
 
-int timeline_finish(struct timeline *t, const struct record *record, struct err *err)
+static int fold(sqlite3 *db, const char *path, struct err *err)
 {
-	int rc;
+	if (sqlite3_exec(db, "PRAGMA journal_mode=DELETE", NULL, NULL, NULL) != SQLITE_OK)
+		return fail(db, path, "journal", err);
+	return 0;
+}
 
+int timeline_seal(struct timeline *t, const struct record *record, struct err *err)
+{
 	sqlite3_finalize(t->insert);
 	t->insert = NULL;
-	rc = seal(t->db, t->path, record, err);
+	return seal(t->db, t->path, record, err);
+}
+
+int timeline_finish(struct timeline *t, struct err *err)
+{
+	int rc = fold(t->db, t->path, err);
+
 	timeline_free(t);
 	return rc;
 }
@@ -430,8 +459,8 @@ static int start_samples(struct timeline_view *v, struct err *err)
 	if (!state->values || !state->valid)
 		return err_set(err, ENOMEM, "%s: out of memory", state->path);
 	if (sqlite3_prepare_v2(state->db,
-			       "SELECT t_ns, mono_ns, kind, counts FROM samples ORDER BY mono_ns",
-			       -1, &state->samples, NULL) != SQLITE_OK)
+			       "SELECT t_ns, mono_ns, kind, counts FROM samples ORDER BY rowid", -1,
+			       &state->samples, NULL) != SQLITE_OK)
 		return fail(state->db, state->path, "samples", err);
 	return 0;
 }
@@ -521,6 +550,7 @@ int timeline_close_file(const char *path, const struct record *record, struct er
 	int rc = open_old(path, &db, err);
 
 	rc = rc ? rc : seal(db, path, record, err);
+	rc = rc ? rc : fold(db, path, err);
 	sqlite3_close(db);
 	return rc;
 }
@@ -541,14 +571,7 @@ static int by_age(const void *a, const void *b)
 	return x->changed_ns < y->changed_ns ? -1 : x->changed_ns > y->changed_ns;
 }
 
-static bool ends_in(const char *name, const char *with)
-{
-	size_t len = strlen(name), n = strlen(with);
-
-	return len > n && !strcmp(name + len - n, with);
-}
-
-/* All files, so that their size is counted: WALs of live ones too. */
+/* All files: what is no timeline takes room as well. */
 static int list_kept(DIR *dir, struct kept **list, size_t *count)
 {
 	struct dirent *entry;
@@ -585,6 +608,8 @@ int timeline_trim(const char *folder, uint64_t max_bytes, bool (*live)(void *arg
 	int rc;
 
 	*deleted = 0;
+	if (!dir && errno == ENOENT)
+		return 0;
 	if (!dir)
 		return err_set(err, errno, "%s: can't be opened: %s", folder, strerror(errno));
 	rc = list_kept(dir, &list, &count);
@@ -595,8 +620,7 @@ int timeline_trim(const char *folder, uint64_t max_bytes, bool (*live)(void *arg
 	if (count)
 		qsort(list, count, sizeof(*list), by_age);
 	for (size_t i = 0; i < count && bytes > max_bytes; i++) {
-		if (!ends_in(list[i].name, ".db") || live(arg, list[i].name) ||
-		    unlinkat(dirfd(dir), list[i].name, 0) < 0)
+		if (live(arg, list[i].name) || unlinkat(dirfd(dir), list[i].name, 0) < 0)
 			continue;
 		bytes -= list[i].bytes;
 		(*deleted)++;

@@ -10,7 +10,9 @@
  * for each series. Rows written before a series was added are shorter.
  *
  * One commit for each row, synchronous=OFF: a kill -9 of sfabricd loses at most the row it is in; a
- * power failure may lose the file. After timeline_finish() nothing changes it any more.
+ * power failure may lose the file. A step's end is told in two moves, so that a kill between them
+ * is harmless: timeline_seal() puts the whole record in and marks the file final, timeline_finish()
+ * takes away the WAL, by which a later run knows a file that it must look at.
  */
 #ifndef FABRIC_TIMELINE_H
 #define FABRIC_TIMELINE_H
@@ -37,9 +39,12 @@ int timeline_add_series(struct timeline *t, const struct series *series, struct 
 /* -EFBIG: max_bytes is reached; the file stays good. */
 int timeline_add(struct timeline *t, int64_t t_ns, int64_t mono_ns, enum sample_kind kind,
 		 const uint64_t *values, const bool *valid, size_t count, struct err *err);
-/* Writes the record, marks the file final and closes it in every case. */
-int timeline_finish(struct timeline *t, const struct record *record, struct err *err);
-void timeline_free(struct timeline *t); /* closes an unfinished one as it is */
+/* The step's whole record and that the file is final, both or neither; no row may follow. */
+int timeline_seal(struct timeline *t, const struct record *record, struct err *err);
+/* Makes one file of it and closes it, in every case. */
+int timeline_finish(struct timeline *t, struct err *err);
+void timeline_free(struct timeline *t);	   /* closes it as it is */
+void timeline_discard(struct timeline *t); /* closes and deletes it */
 
 struct timeline_sample {
 	int64_t t_ns, mono_ns;
@@ -60,15 +65,17 @@ struct timeline_view { /* one that is read */
 
 /* Every row is checked as it is read: a file from a crash may hold anything. */
 struct timeline_view *timeline_open(const char *path, struct err *err);
-/* The next sample in order of time: 1, 0 at the end, a negative errno. */
+/* The next sample as they were added, which is in order of time: 1, 0 at the end, a negative errno.
+ */
 int timeline_next(struct timeline_view *v, struct timeline_sample *sample, struct err *err);
 void timeline_view_free(struct timeline_view *v);
-/* Marks a file that was left unfinished as final, with that record. */
+/* Seals a file that was left unfinished, with that record, and makes one file of it. */
 int timeline_close_file(const char *path, const struct record *record, struct err *err);
 
 /*
- * Deletes timelines in folder, oldest first, until what is there takes at most max_bytes. Those
- * that live() calls so are counted and kept. *deleted: how many went.
+ * Deletes what is in folder, oldest first, until it takes at most max_bytes: timelines, and what
+ * was put aside or left beside them. Files that live() calls so are counted and kept. No folder is
+ * an empty one. *deleted: how many went.
  */
 int timeline_trim(const char *folder, uint64_t max_bytes, bool (*live)(void *arg, const char *name),
 		  void *arg, size_t *deleted, struct err *err);

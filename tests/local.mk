@@ -8,6 +8,7 @@ UNIT_LIBS = include/libhosts.la include/libcore.la $(CMOCKA_LIBS) -lpthread
 
 if BUILD_TESTS
 check_PROGRAMS += \
+	tests/unit/test_api \
 	tests/unit/test_choose \
 	tests/unit/test_classes \
 	tests/unit/test_conf \
@@ -22,8 +23,10 @@ check_PROGRAMS += \
 	tests/unit/test_options \
 	tests/unit/test_packet \
 	tests/unit/test_record \
+	tests/unit/test_sfabricd \
 	tests/unit/test_source \
 	tests/unit/test_spool \
+	tests/unit/test_steps \
 	tests/unit/test_store \
 	tests/unit/test_story \
 	tests/unit/test_summary \
@@ -33,6 +36,9 @@ check_PROGRAMS += \
 	tests/unit/test_wire
 endif
 
+tests_unit_test_api_SOURCES = tests/unit/test_api.c
+tests_unit_test_api_CPPFLAGS = $(UNIT_CPPFLAGS) $(SQLITE_CFLAGS)
+tests_unit_test_api_LDADD = spank/libserver.la $(UNIT_LIBS)
 tests_unit_test_choose_SOURCES = tests/unit/test_choose.c
 tests_unit_test_choose_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_choose_LDADD = spank/libmap.la $(UNIT_LIBS)
@@ -75,14 +81,20 @@ tests_unit_test_packet_LDADD = $(UNIT_LIBS)
 tests_unit_test_record_SOURCES = tests/unit/test_record.c
 tests_unit_test_record_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_record_LDADD = $(UNIT_LIBS)
+tests_unit_test_sfabricd_SOURCES = tests/unit/test_sfabricd.c
+tests_unit_test_sfabricd_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_sfabricd_LDADD = spank/libagent.la $(UNIT_LIBS)
 tests_unit_test_source_SOURCES = tests/unit/test_source.c
 tests_unit_test_source_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_source_LDADD = spank/libagent.la $(UNIT_LIBS)
 tests_unit_test_spool_SOURCES = tests/unit/test_spool.c
 tests_unit_test_spool_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_spool_LDADD = spank/libagent.la $(UNIT_LIBS)
+tests_unit_test_steps_SOURCES = tests/unit/test_steps.c
+tests_unit_test_steps_CPPFLAGS = $(UNIT_CPPFLAGS) $(SQLITE_CFLAGS)
+tests_unit_test_steps_LDADD = spank/libagent.la $(UNIT_LIBS)
 tests_unit_test_store_SOURCES = tests/unit/test_store.c
-tests_unit_test_store_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_store_CPPFLAGS = $(UNIT_CPPFLAGS) $(SQLITE_CFLAGS)
 tests_unit_test_store_LDADD = spank/libserver.la $(UNIT_LIBS)
 tests_unit_test_story_SOURCES = tests/unit/test_story.c
 tests_unit_test_story_CPPFLAGS = $(UNIT_CPPFLAGS)
@@ -94,7 +106,7 @@ tests_unit_test_text_SOURCES = tests/unit/test_text.c
 tests_unit_test_text_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_text_LDADD = $(UNIT_LIBS)
 tests_unit_test_timeline_SOURCES = tests/unit/test_timeline.c
-tests_unit_test_timeline_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_timeline_CPPFLAGS = $(UNIT_CPPFLAGS) $(SQLITE_CFLAGS)
 tests_unit_test_timeline_LDADD = spank/libagent.la $(UNIT_LIBS)
 tests_unit_test_topology_SOURCES = tests/unit/test_topology.c
 tests_unit_test_topology_CPPFLAGS = $(UNIT_CPPFLAGS)

@@ -6,6 +6,7 @@
  */
 #include "unit.h"
 
+#include <dlfcn.h>
 #include <sys/stat.h>
 
 #include "choose.h"
@@ -427,6 +428,43 @@ static void our_settings_for_hwloc_are_put_back(void **state)
 	unsetenv("HWLOC_SYNTHETIC");
 }
 
+static int environment_changes;
+
+int setenv(const char *name, const char *value, int overwrite)
+{
+	static int (*real)(const char *, const char *, int);
+
+	environment_changes++;
+	if (!real)
+		real = (int (*)(const char *, const char *, int))dlsym(RTLD_NEXT, "setenv");
+	return real(name, value, overwrite);
+}
+
+int unsetenv(const char *name)
+{
+	static int (*real)(const char *);
+
+	environment_changes++;
+	if (!real)
+		real = (int (*)(const char *))dlsym(RTLD_NEXT, "unsetenv");
+	return real(name);
+}
+
+/* A thread that changes the environment takes it away under all others. */
+static void a_prepared_environment_is_left_alone(void **state)
+{
+	struct machine *m;
+
+	(void)state;
+	assert_int_equal(machine_environment(root), 0);
+	environment_changes = 0;
+	m = machine_read(root, NULL);
+	assert_non_null(m);
+	machine_free(m);
+	assert_int_equal(environment_changes, 0);
+	assert_int_equal(unsetenv("HWLOC_FSROOT") | unsetenv("HWLOC_COMPONENTS"), 0);
+}
+
 static void addresses(void **state)
 {
 	static const char *const bad[] = {
@@ -687,6 +725,7 @@ int main(void)
 		TREE(broken_files_are_unknown),
 		TREE(a_folder_that_is_no_machine),
 		TREE(our_settings_for_hwloc_are_put_back),
+		TREE(a_prepared_environment_is_left_alone),
 		cmocka_unit_test(addresses),
 		TREE(fingerprint_changes_with_the_machine),
 		TREE(sfabricd_gets_it_in_one_call),

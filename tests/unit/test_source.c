@@ -233,6 +233,29 @@ static ssize_t fake_read(void *arg, const char *path, char *buf, size_t size)
 	return -1;
 }
 
+/* A text of many lines comes in pieces: reading once would give the first four KiB or so. */
+static void long_texts_are_whole(void **state)
+{
+	int fd = open("/proc/self/smaps", O_RDONLY);
+	char *text = malloc(1u << 20);
+	ssize_t all = source_read(fd, text, 1u << 20), some;
+
+	(void)state;
+	assert_true(all > 8192 && all < (1 << 20) - 1);
+	assert_int_equal(strlen(text), all);
+	assert_int_equal(text[all - 1], '\n');
+	/* Where it does not fit: whole lines. */
+	for (size_t size = 5000; size < 5100; size++) {
+		some = source_read(fd, text, size);
+		assert_true(some > 4000 && (size_t)some < size);
+		assert_int_equal(text[some - 1], '\n');
+		assert_int_equal(text[some], '\0');
+	}
+	close(fd);
+	assert_int_equal(source_read(fd, text, 16), -1);
+	free(text);
+}
+
 static void processes_never_shrink(void **state)
 {
 	struct fake fake = { 0 };
@@ -257,9 +280,8 @@ static void processes_never_shrink(void **state)
 	fake_process(&fake, 10, 1, 5000, 190, 1); /* slurmstepd did */
 	processes_read(p, &reader, &us);
 	assert_int_equal(us, 190 * tick);
-	fake_process(&fake, 10, 1, -1, 0, 1);
-	assert_true(processes_read(p, &reader, &us));
-	assert_int_equal(us, 190 * tick);
+	fake_process(&fake, 10, 1, -1, 0, 1); /* all are gone: what they took since is not known */
+	assert_false(processes_read(p, &reader, &us));
 	processes_free(p);
 }
 
@@ -302,8 +324,7 @@ static void cgroup_is_preferred(void **state)
 	assert_int_equal(us, 4321);
 	assert_false(processes_read(other, &reader, &us)); /* step_0 is not its own */
 	fake_set(&fake, stat, "");			   /* the cgroup is gone */
-	assert_true(processes_read(p, &reader, &us));
-	assert_int_equal(us, 4321);
+	assert_false(processes_read(p, &reader, &us));
 	processes_free(p);
 	processes_free(other);
 	unlink(stat);
@@ -477,6 +498,29 @@ static void the_grid_is_dithered_and_even(void **state)
 	close(notify);
 }
 
+/* Steps that come and go change the interval all the time: the others still get samples. */
+static void a_restless_grid_is_one(void **state)
+{
+	int notify = eventfd(0, EFD_NONBLOCK), seen = 0;
+	struct sampler *s = sampler_start("/nonexistent", notify, NULL);
+
+	(void)state;
+	assert_non_null(s);
+	for (int i = 0; i < 100; i++) {
+		struct sampler_pass *pass;
+
+		sampler_interval(s, i % 2 ? 100000000 : 80000000);
+		usleep(20000);
+		while ((pass = sampler_take(s))) {
+			seen += pass->nominal_ns != 0;
+			sampler_pass_free(pass);
+		}
+	}
+	assert_true(seen >= 10);
+	sampler_stop(s);
+	close(notify);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -494,6 +538,8 @@ int main(void)
 		cmocka_unit_test(sampler_reads_on_request),
 		cmocka_unit_test(a_read_that_hangs_is_left_alone),
 		cmocka_unit_test(the_grid_is_dithered_and_even),
+		cmocka_unit_test(a_restless_grid_is_one),
+		cmocka_unit_test(long_texts_are_whole),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

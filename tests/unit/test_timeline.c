@@ -116,7 +116,8 @@ static void written_and_read(void **state)
 	(void)state;
 	t = write_some(path, r, 1u << 20);
 	r->end = strdup("exit 0");
-	assert_int_equal(timeline_finish(t, r, NULL), 0);
+	assert_int_equal(timeline_seal(t, r, NULL), 0);
+	assert_int_equal(timeline_finish(t, NULL), 0);
 	check_some(path, true);
 	assert_int_equal(stat(path, &st), 0);
 	assert_int_equal(st.st_mode & 0777, 0600);
@@ -153,6 +154,49 @@ static void unfinished(void **state)
 	free(folder);
 }
 
+/* Killed between the two moves of the end: the whole record is there. */
+static void sealed_but_not_finished(void **state)
+{
+	char *folder = test_folder(), *path = io_format("%s/7.0.x.db", folder);
+	struct timeline_view *v;
+	struct record *r = head();
+	int status;
+	pid_t pid;
+
+	(void)state;
+	r->end = strdup("exit 3");
+	assert_int_equal(record_add(r, "mlx5_0:1", M_RX_BYTES, 4711), 0);
+	pid = fork();
+	if (pid == 0)
+		_exit(timeline_seal(write_some(path, r, 1u << 20), r, NULL) ? 1 : 0);
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_int_equal(status, 0);
+	v = timeline_open(path, NULL);
+	assert_non_null(v);
+	assert_true(v->final);
+	assert_string_equal(v->record->end, "exit 3");
+	assert_non_null(record_find(v->record, "mlx5_0:1", M_RX_BYTES));
+	timeline_view_free(v);
+	unlink(path);
+	rmdir(folder);
+	record_free(r);
+	free(path);
+	free(folder);
+}
+
+static void discarded(void **state)
+{
+	char *folder = test_folder(), *path = io_format("%s/7.0.x.db", folder);
+	struct record *r = head();
+
+	(void)state;
+	timeline_discard(write_some(path, r, 1u << 20));
+	assert_int_equal(rmdir(folder), 0); /* nothing is left of it */
+	record_free(r);
+	free(path);
+	free(folder);
+}
+
 static void full_but_good(void **state)
 {
 	char *folder = test_folder(), *path = io_format("%s/7.0.x.db", folder);
@@ -167,7 +211,8 @@ static void full_but_good(void **state)
 	for (int i = 0; i < 5000 && rc == 0; i++)
 		rc = timeline_add(t, 400 + i, 40 + i, SAMPLE_GRID, values, valid, 2, NULL);
 	assert_int_equal(rc, -EFBIG);
-	assert_int_equal(timeline_finish(t, r, NULL), 0);
+	assert_int_equal(timeline_seal(t, r, NULL), 0);
+	assert_int_equal(timeline_finish(t, NULL), 0);
 	assert_int_equal(stat(path, &st), 0);
 	assert_true(st.st_size <= 65536 + 2 * 4096);
 	unlink(path);
@@ -198,10 +243,13 @@ static void broken_everywhere(void **state)
 {
 	char *folder = test_folder(), *path = io_format("%s/7.0.x.db", folder), *text;
 	struct record *r = head();
+	struct timeline *t;
 	size_t len;
 
 	(void)state;
-	assert_int_equal(timeline_finish(write_some(path, r, 1u << 20), r, NULL), 0);
+	t = write_some(path, r, 1u << 20);
+	assert_int_equal(timeline_seal(t, r, NULL), 0);
+	assert_int_equal(timeline_finish(t, NULL), 0);
 	assert_int_equal(io_read(path, 1u << 20, &text, &len, NULL), 0);
 	for (size_t i = 0; i < len; i += i < 100 ? 1 : 61) {
 		text[i] = (char)(text[i] ^ 0x55);
@@ -228,7 +276,8 @@ static bool is_live(void *arg, const char *name)
 
 static void oldest_go_first(void **state)
 {
-	static const char *const names[] = { "1.0.a.db", "2.0.b.db", "3.0.c.db", "4.0.d.db" };
+	static const char *const names[] = { "1.0.a.db", "2.0.b.db.bad", "3.0.c.db-wal",
+					     "4.0.d.db" };
 	char *folder = test_folder(), block[8192] = { 1 };
 	char live[] = "1.0.a.db";
 	size_t deleted;
@@ -260,9 +309,14 @@ static void oldest_go_first(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(packing),	     cmocka_unit_test(written_and_read),
-		cmocka_unit_test(unfinished),	     cmocka_unit_test(full_but_good),
-		cmocka_unit_test(broken_everywhere), cmocka_unit_test(oldest_go_first),
+		cmocka_unit_test(packing),
+		cmocka_unit_test(written_and_read),
+		cmocka_unit_test(unfinished),
+		cmocka_unit_test(full_but_good),
+		cmocka_unit_test(broken_everywhere),
+		cmocka_unit_test(oldest_go_first),
+		cmocka_unit_test(sealed_but_not_finished),
+		cmocka_unit_test(discarded),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);

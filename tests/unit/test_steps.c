@@ -1,0 +1,322 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * test_steps.c - from packets to records in the spool, with the real sampler on an empty machine;
+ * and what a later run makes of what one that was killed left behind.
+ */
+#include <dirent.h>
+#include <signal.h>
+#include <sys/eventfd.h>
+#include <sys/resource.h>
+#include <sys/wait.h>
+
+#include "steps.h"
+#include "timeline.h"
+#include "unit.h"
+
+static void quiet(int level, const char *text)
+{
+	(void)level;
+	(void)text;
+}
+
+static const struct agent_log log_nothing = { quiet };
+
+/* sfabricd without its event loop. */
+struct agent {
+	char *folder, *timelines, *out;
+	struct conf conf;
+	int notify;
+	struct spool *spool;
+	struct sender *sender;
+	struct sampler *sampler;
+	struct steps *steps;
+};
+
+static void start(struct agent *a, char *folder)
+{
+	struct steps_with with = { .conf = &a->conf, .node = "n1", .log = &log_nothing };
+
+	*a = (struct agent){ .folder = folder };
+	a->conf.sample_ns = a->conf.sample_min_ns = a->conf.sample_max_ns = 50000000;
+	a->conf.spool_max = 16u << 20;
+	a->timelines = io_format("%s/timelines", folder);
+	a->out = io_format("%s/out", folder);
+	a->notify = eventfd(0, EFD_NONBLOCK);
+	a->spool = spool_open(folder, NULL);
+	assert_non_null(a->spool);
+	a->sender = sender_start(&a->conf, a->spool, &log_nothing, NULL);
+	a->sampler = sampler_start("/nonexistent", a->notify, NULL);
+	with.timelines = a->timelines;
+	with.sender = a->sender;
+	with.sampler = a->sampler;
+	a->steps = steps_new(&with);
+	assert_true(a->sender && a->sampler && a->steps);
+}
+
+static void stop(struct agent *a)
+{
+	steps_free(a->steps);
+	sampler_stop(a->sampler);
+	assert_true(sender_stop(a->sender, 0));
+	spool_free(a->spool);
+	close(a->notify);
+	free(a->timelines);
+	free(a->out);
+}
+
+static void remove_tree(char *path)
+{
+	char *command = io_format("rm -rf '%s'", path);
+
+	assert_int_equal(system(command), 0);
+	free(command);
+	free(path);
+}
+
+static struct packet packet_of(enum packet_kind kind)
+{
+	struct packet p = { .kind = kind, .job = 7, .step = 3, .node_index = 1, .node_count = 2 };
+
+	p.tasks = p.cores = PACKET_UNKNOWN;
+	p.began_ns = io_now_ns();
+	p.began_mono_ns = io_mono_ns();
+	p.ended_ns = p.began_ns;
+	p.status_known = true;
+	return p;
+}
+
+/* Gives passes to the steps until there is no step or the time is over. */
+static void run(struct agent *a, int ms)
+{
+	int64_t until = io_mono_ns() + (int64_t)ms * 1000000;
+
+	while (steps_count(a->steps) > 0 && io_mono_ns() < until) {
+		struct sampler_pass *pass = sampler_take(a->sampler);
+
+		if (pass)
+			steps_pass(a->steps, pass);
+		else
+			usleep(1000);
+		sampler_pass_free(pass);
+	}
+}
+
+static void run_step(struct agent *a)
+{
+	struct packet begin = packet_of(PACKET_STEP_BEGIN), end;
+	struct step *step = steps_begin(a->steps, &begin, getpid());
+
+	assert_non_null(step);
+	run(a, 150);
+	end = packet_of(PACKET_STEP_END);
+	steps_end(a->steps, step, &end);
+	run(a, 5000);
+	assert_int_equal(steps_count(a->steps), 0);
+}
+
+/* How many files a folder has; one of them into *name. */
+static size_t files_in(const char *folder, char name[256])
+{
+	DIR *dir = opendir(folder);
+	struct dirent *entry;
+	size_t count = 0;
+
+	assert_non_null(dir);
+	while ((entry = readdir(dir)))
+		if (entry->d_name[0] != '.') {
+			snprintf(name, 256, "%s", entry->d_name);
+			count++;
+		}
+	closedir(dir);
+	return count;
+}
+
+/* The only record that waits. */
+static struct record *only_record(const struct agent *a)
+{
+	struct record *r;
+	char name[256], *path, *text;
+	size_t len;
+
+	assert_int_equal(files_in(a->out, name), 1);
+	path = io_format("%s/%s", a->out, name);
+	assert_int_equal(io_read(path, 1u << 20, &text, &len, NULL), 0);
+	r = record_parse(text, len, path, NULL);
+	assert_non_null(r);
+	free(text);
+	free(path);
+	return r;
+}
+
+static void a_step_is_recorded(void **state)
+{
+	struct agent a;
+	struct record *r;
+	char name[256];
+
+	(void)state;
+	start(&a, test_folder());
+	run_step(&a);
+	r = only_record(&a);
+	assert_null(r->partial);
+	assert_string_equal(r->end, "exit 0");
+	assert_true(r->job == 7 && r->step == 3 && r->samples >= 2);
+	assert_true(r->elapsed_ns >= 100000000);
+	assert_non_null(record_find(r, "step", M_CPU_US));
+	record_free(r);
+	assert_int_equal(files_in(a.timelines, name), 1); /* no WAL */
+	stop(&a);
+	remove_tree(a.folder);
+}
+
+static void an_end_without_a_begin(void **state)
+{
+	struct packet end = packet_of(PACKET_STEP_END);
+	struct agent a;
+	struct record *r;
+
+	(void)state;
+	start(&a, test_folder());
+	steps_end_alone(a.steps, &end);
+	r = only_record(&a);
+	assert_non_null(r->partial);
+	assert_int_equal(r->value_count, 0);
+	record_free(r);
+	stop(&a);
+	remove_tree(a.folder);
+}
+
+/* Writes a timeline in a process that is killed: sealed with that end, or where end is NULL not. */
+static struct record *killed(const char *folder, const char *end)
+{
+	struct record *r = record_new();
+	char *timelines = io_format("%s/timelines", folder), *path;
+	struct timeline *t;
+	int status;
+	pid_t pid;
+
+	assert_int_equal(io_mkdirs(timelines, 0700, NULL), 0);
+	assert_int_equal(record_make_id(r->id, NULL), 0);
+	r->node = strdup("n1");
+	r->job = 7;
+	r->step = 3;
+	r->interval_ns = 1000000000;
+	path = io_format("%s/7.3.%s.db", timelines, r->id);
+	pid = fork();
+	if (pid == 0) {
+		t = timeline_create(path, r, 16u << 20, NULL);
+		if (t && end) {
+			r->end = strdup(end);
+			record_add(r, "mlx5_0:1", M_RX_BYTES, 4711);
+			timeline_seal(t, r, NULL);
+		}
+		kill(getpid(), SIGKILL);
+	}
+	assert_int_equal(waitpid(pid, &status, 0), pid);
+	assert_true(WIFSIGNALED(status));
+	free(path);
+	free(timelines);
+	return r;
+}
+
+static void recover(struct agent *a)
+{
+	char name[256];
+
+	steps_recover(a->steps);
+	assert_int_equal(files_in(a->timelines, name), 1);
+	assert_string_equal(name + strlen(name) - 3, ".db");
+}
+
+/* Killed with the record whole, before or after it was spooled: that record and no other. */
+static void killed_after_the_end(void **state)
+{
+	for (int spooled = 0; spooled < 2; spooled++) {
+		char *folder = test_folder();
+		struct record *was = killed(folder, "exit 9"), *r;
+		struct agent a;
+
+		(void)state;
+		start(&a, folder);
+		if (spooled) {
+			was->end = strdup("exit 9");
+			record_add(was, "mlx5_0:1", M_RX_BYTES, 4711);
+			char *line = record_line(was);
+
+			assert_int_equal(spool_put(a.spool, SPOOL_RECORD, was->id, line, NULL), 0);
+			free(line);
+		}
+		recover(&a);
+		r = only_record(&a);
+		assert_string_equal(r->id, was->id);
+		assert_null(r->partial);
+		assert_string_equal(r->end, "exit 9");
+		assert_int_equal(record_find(r, "mlx5_0:1", M_RX_BYTES)->total, 4711);
+		record_free(r);
+		record_free(was);
+		stop(&a);
+		remove_tree(a.folder);
+	}
+}
+
+static void killed_while_it_ran(void **state)
+{
+	char *folder = test_folder();
+	struct record *was = killed(folder, NULL), *r;
+	struct agent a;
+
+	(void)state;
+	start(&a, folder);
+	recover(&a);
+	r = only_record(&a);
+	assert_string_equal(r->id, was->id);
+	assert_string_equal(r->partial, "sfabricd was restarted");
+	assert_null(r->end);
+	record_free(r);
+	record_free(was);
+	stop(&a);
+	remove_tree(a.folder);
+}
+
+/* The end does not fit on the disk: the record is whole, and nothing is left to make another of. */
+static void a_timeline_that_can_not_be_sealed(void **state)
+{
+	struct packet begin = packet_of(PACKET_STEP_BEGIN), end;
+	struct rlimit before, small = { 4096, 0 };
+	struct agent a;
+	struct record *r;
+	struct step *step;
+	char name[256];
+
+	(void)state;
+	start(&a, test_folder());
+	step = steps_begin(a.steps, &begin, getpid());
+	run(&a, 100);
+	signal(SIGXFSZ, SIG_IGN);
+	assert_int_equal(getrlimit(RLIMIT_FSIZE, &before), 0);
+	small.rlim_max = before.rlim_max;
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &small), 0);
+	end = packet_of(PACKET_STEP_END);
+	steps_end(a.steps, step, &end);
+	run(&a, 5000);
+	assert_int_equal(setrlimit(RLIMIT_FSIZE, &before), 0);
+	r = only_record(&a);
+	assert_null(r->partial);
+	record_free(r);
+	assert_int_equal(files_in(a.timelines, name), 0);
+	stop(&a);
+	remove_tree(a.folder);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(a_step_is_recorded),
+		cmocka_unit_test(an_end_without_a_begin),
+		cmocka_unit_test(killed_after_the_end),
+		cmocka_unit_test(killed_while_it_ran),
+		cmocka_unit_test(a_timeline_that_can_not_be_sealed),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
