@@ -1,27 +1,28 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# Four programs and a plugin. What both daemons or several programs and tests need is a convenience
-# library; the plugin takes libbase.la only, so that it links libc and nothing else.
+# A plugin and four programs, a folder each; beside the folders, what agent and client share: the
+# node's map (machine, choose) and the wire. Convenience libraries, so that tests link the same code.
 
-# --- fabric.so ---
+# --- plugin/: fabric.so, with libbase.la only, so that it links libc and nothing else ---
 if BUILD_PLUGIN
 plugin_LTLIBRARIES += spank/fabric.la
 endif
 spank_fabric_la_SOURCES = \
-	spank/plugin.c spank/plugin.h \
-	spank/plugin_local.c \
-	spank/plugin_options.c \
-	spank/plugin_remote.c \
-	spank/plugin_syntax.c \
-	spank/plugin_task.c \
-	select/classes.c select/classes.h
+	select/classes.c select/classes.h \
+	spank/plugin/local.c \
+	spank/plugin/options.c \
+	spank/plugin/plugin.c spank/plugin/plugin.h \
+	spank/plugin/remote.c \
+	spank/plugin/syntax.c \
+	spank/plugin/task.c
 spank_fabric_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/select
 spank_fabric_la_LIBADD = include/libbase.la
-spank_fabric_la_LDFLAGS = $(PLUGIN_LDFLAGS) -Wl,--version-script=$(top_srcdir)/spank/fabric.map
-spank_fabric_la_DEPENDENCIES = include/libbase.la spank/fabric.map
-EXTRA_DIST += spank/fabric.map
+spank_fabric_la_LDFLAGS = $(PLUGIN_LDFLAGS) \
+	-Wl,--version-script=$(top_srcdir)/spank/plugin/fabric.map
+spank_fabric_la_DEPENDENCIES = include/libbase.la spank/plugin/fabric.map
+EXTRA_DIST += spank/plugin/fabric.map
 
-# --- the map: what sfabricd publishes and sfabric shows ---
+# --- the node's map, and the wire ---
 if BUILD_CLIENT
 noinst_LTLIBRARIES += spank/libmap.la spank/libwire.la
 bin_PROGRAMS += spank/sfabric
@@ -37,63 +38,72 @@ spank_libwire_la_SOURCES = spank/wire.c spank/wire.h
 spank_libwire_la_CPPFLAGS = $(AM_CPPFLAGS) $(MUNGE_CFLAGS) $(CURL_CFLAGS)
 spank_libwire_la_LIBADD = include/libcore.la $(MUNGE_LIBS) $(CURL_LIBS)
 
-spank_sfabric_SOURCES = spank/sfabric.c spank/commands.h spank/cmd_map.c spank/cmd_show.c
-spank_sfabric_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS)
+# --- client/: sfabric ---
+spank_sfabric_SOURCES = \
+	spank/client/cmd_map.c \
+	spank/client/cmd_show.c \
+	spank/client/commands.h \
+	spank/client/sfabric.c
+spank_sfabric_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/spank -I$(top_srcdir)/spank/server \
+	$(JSONC_CFLAGS)
 spank_sfabric_LDADD = spank/libmap.la spank/libwire.la include/libhosts.la include/libcore.la
-dist_man_MANS += spank/sfabric.1
+dist_man_MANS += spank/client/sfabric.1
 
-# --- sfabricd ---
+# --- agent/: sfabricd ---
 if BUILD_AGENT
 noinst_LTLIBRARIES += spank/libagent.la
 sbin_PROGRAMS += spank/sfabricd
 endif
+AGENT_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/spank $(SQLITE_CFLAGS) $(JSONC_CFLAGS)
 spank_libagent_la_SOURCES = \
-	spank/agent_log.h \
-	spank/publish.c spank/publish.h \
-	spank/sampler.c spank/sampler.h \
-	spank/sender.c spank/sender.h \
-	spank/source.h spank/source_list.c \
-	spank/source_diskstats.c \
-	spank/source_infiniband.c \
-	spank/source_pressure.c \
-	spank/source_processes.c spank/source_processes.h \
-	spank/spool.c spank/spool.h \
-	spank/steps.c spank/steps.h \
-	spank/summary.c spank/summary.h \
-	spank/timeline.c spank/timeline.h
-spank_libagent_la_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS) $(JSONC_CFLAGS)
-spank_libagent_la_LIBADD = spank/libmap.la spank/libwire.la include/libcore.la $(SQLITE_LIBS) -lpthread -lm
-spank_sfabricd_SOURCES = spank/sfabricd.c
-spank_sfabricd_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS)
+	spank/agent/agent_log.h \
+	spank/agent/publish.c spank/agent/publish.h \
+	spank/agent/sampler.c spank/agent/sampler.h \
+	spank/agent/sender.c spank/agent/sender.h \
+	spank/agent/source.h spank/agent/source_list.c \
+	spank/agent/source_diskstats.c \
+	spank/agent/source_infiniband.c \
+	spank/agent/source_pressure.c \
+	spank/agent/source_processes.c spank/agent/source_processes.h \
+	spank/agent/spool.c spank/agent/spool.h \
+	spank/agent/steps.c spank/agent/steps.h \
+	spank/agent/summary.c spank/agent/summary.h \
+	spank/agent/timeline.c spank/agent/timeline.h
+spank_libagent_la_CPPFLAGS = $(AGENT_CPPFLAGS)
+spank_libagent_la_LIBADD = spank/libmap.la spank/libwire.la include/libcore.la $(SQLITE_LIBS) \
+	-lpthread -lm
+spank_sfabricd_SOURCES = spank/agent/sfabricd.c
+spank_sfabricd_CPPFLAGS = $(AGENT_CPPFLAGS)
 spank_sfabricd_LDADD = spank/libagent.la -lm
-dist_man_MANS += spank/sfabricd.8
+dist_man_MANS += spank/agent/sfabricd.8
 
-# --- sfabricctld and its helper that speaks to Slurm ---
+# --- server/: sfabricctld, and its helper that speaks to Slurm ---
 if BUILD_SERVER
 noinst_LTLIBRARIES += spank/libserver.la
 sbin_PROGRAMS += spank/sfabricctld
 pkglibexec_PROGRAMS += spank/sfabric-slurm
 endif
+SERVER_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/spank $(SQLITE_CFLAGS) $(JSONC_CFLAGS) $(MHD_CFLAGS)
 spank_libserver_la_SOURCES = \
-	spank/api.c spank/api.h \
-	spank/fields.c spank/fields.h \
-	spank/fold.c spank/fold.h \
-	spank/http_server.c spank/http_server.h \
-	spank/service.c spank/service.h \
-	spank/slurm_call.c spank/slurm_call.h \
-	spank/store.c spank/store.h \
-	spank/story.c spank/story.h
-spank_libserver_la_CPPFLAGS = $(AM_CPPFLAGS) $(SQLITE_CFLAGS) $(JSONC_CFLAGS) $(MHD_CFLAGS)
+	spank/server/api.c spank/server/api.h \
+	spank/server/fields.c spank/server/fields.h \
+	spank/server/fold.c spank/server/fold.h \
+	spank/server/http_server.c spank/server/http_server.h \
+	spank/server/service.c spank/server/service.h \
+	spank/server/slurm_call.c spank/server/slurm_call.h \
+	spank/server/store.c spank/server/store.h \
+	spank/server/story.c spank/server/story.h
+spank_libserver_la_CPPFLAGS = $(SERVER_CPPFLAGS)
 spank_libserver_la_LIBADD = spank/libwire.la include/libhosts.la include/libcore.la \
 	$(SQLITE_LIBS) $(MHD_LIBS) -lpthread
-spank_sfabricctld_SOURCES = spank/sfabricctld.c
-spank_sfabricctld_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS)
+spank_sfabricctld_SOURCES = spank/server/sfabricctld.c
+spank_sfabricctld_CPPFLAGS = $(SERVER_CPPFLAGS)
 spank_sfabricctld_LDADD = spank/libserver.la
-dist_man_MANS += spank/sfabricctld.8
+dist_man_MANS += spank/server/sfabricctld.8
 
 # libslurmfull has what libslurm lacks for slurmdbd's error paths; the two never meet in a process,
 # so hosts.c is compiled in here and libhosts.la is not.
-spank_sfabric_slurm_SOURCES = spank/sfabric-slurm.c include/hosts.c
-spank_sfabric_slurm_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS)
+spank_sfabric_slurm_SOURCES = spank/server/sfabric-slurm.c include/hosts.c
+spank_sfabric_slurm_CPPFLAGS = $(SERVER_CPPFLAGS)
 spank_sfabric_slurm_LDFLAGS = $(AM_LDFLAGS) -L$(slurm_plugindir) -Wl,-rpath,$(slurm_plugindir)
 spank_sfabric_slurm_LDADD = include/libcore.la -lslurmfull

@@ -2,7 +2,8 @@
 #
 # Unit tests: a program a module, linked with what it tests. They need nothing but the build.
 UNIT_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/tests/unit -I$(top_srcdir)/topology \
-	-I$(top_srcdir)/spank -I$(top_srcdir)/select -DTEST_DATA='"$(abs_top_srcdir)/tests/data"' \
+	-I$(top_srcdir)/spank -I$(top_srcdir)/spank/agent -I$(top_srcdir)/spank/plugin \
+	-I$(top_srcdir)/spank/server -I$(top_srcdir)/select -DTEST_DATA='"$(abs_top_srcdir)/tests/data"' \
 	$(CMOCKA_CFLAGS) $(JSONC_CFLAGS)
 UNIT_LIBS = include/libhosts.la include/libcore.la $(CMOCKA_LIBS) -lpthread
 
@@ -72,7 +73,7 @@ tests_unit_test_machine_LDADD = spank/libmap.la $(UNIT_LIBS)
 tests_unit_test_map_SOURCES = tests/unit/test_map.c
 tests_unit_test_map_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_map_LDADD = $(UNIT_LIBS)
-tests_unit_test_options_SOURCES = tests/unit/test_options.c spank/plugin_syntax.c select/classes.c
+tests_unit_test_options_SOURCES = tests/unit/test_options.c spank/plugin/syntax.c select/classes.c
 tests_unit_test_options_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_options_LDADD = $(UNIT_LIBS)
 tests_unit_test_packet_SOURCES = tests/unit/test_packet.c

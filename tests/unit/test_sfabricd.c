@@ -7,7 +7,7 @@
 int sfabricd_main(int argc, char **argv);
 
 #define main sfabricd_main
-#include "../../spank/sfabricd.c"
+#include "sfabricd.c"
 #undef main
 
 #include <sys/wait.h>

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * plugin_syntax.c - what the options and the plugstack arguments of fabric.so may say.
+ * syntax.c - what the options and the plugstack arguments of fabric.so may say.
  *
  * Pure text work without a call into Slurm, so that unit tests can link it. Values are forgeable by
  * the user on their way to slurmstepd, so the same checks run at both ends: where a person types

@@ -2,10 +2,10 @@
 /*
  * plugin.h - fabric.so, the SPANK plugin: what its files share.
  *
- * plugin.c has the hooks that Slurm looks up and hands over by context; plugin_options.c the three
- * options; plugin_syntax.c what their values and the plugstack arguments may be (pure);
- * plugin_local.c srun, sbatch and salloc; plugin_remote.c slurmstepd; plugin_task.c the task's
- * child. There is one struct plugin in a process, because SPANK's callbacks carry none.
+ * plugin.c has the hooks that Slurm looks up and hands over by context; options.c the three options;
+ * syntax.c what their values and the plugstack arguments may be (pure); local.c srun, sbatch and
+ * salloc; remote.c slurmstepd; task.c the child of slurmstepd that becomes a task. There is one
+ * struct plugin in a process, because the callbacks of SPANK carry none.
  */
 #ifndef FABRIC_PLUGIN_H
 #define FABRIC_PLUGIN_H
@@ -36,6 +36,12 @@ struct plugin_config {
 struct plugin_clock {
 	_Atomic uint64_t stepd_ns; /* all hooks in slurmstepd itself, added up */
 	_Atomic uint64_t task_ns;  /* the longest in a task's child: they run side by side */
+	_Atomic uint64_t cpu_ns;   /* CPU time of all of them: what is left is waiting for a CPU */
+};
+
+/* When a hook began, by the clock and by the thread's CPU time. */
+struct plugin_instant {
+	int64_t mono_ns, cpu_ns;
 };
 
 struct plugin {
@@ -54,7 +60,7 @@ struct plugin {
 	struct plugin_clock *clock;
 };
 
-/* ---- plugin_syntax.c: pure, no call into Slurm ---- */
+/* ---- syntax.c: pure, no call into Slurm ---- */
 
 #define PLUGIN_RUN_DEFAULT "/run/slurm-fabric"
 
@@ -74,31 +80,31 @@ uint32_t plugin_list_count(const char *list);
 /* Whether text is a list of GPU indexes that a packet carries. */
 bool plugin_gpus_valid(const char *text);
 
-/* ---- plugin_options.c ---- */
+/* ---- options.c ---- */
 
 extern const char *const plugin_option_names[OPTION_COUNT];
 
 /* Registers the options; their values go into p, which must stay. */
 void plugin_options_register(spank_t spank, struct plugin *p);
 
-/* ---- plugin_local.c: srun, sbatch, salloc ---- */
+/* ---- local.c: srun, sbatch, salloc ---- */
 
 /* In an allocation: whether --fabric=value is what the job was submitted with. */
 int plugin_local_class(const char *value, struct err *err);
 /* Hands the options of an allocation that srun makes on to the sruns inside it. */
 void plugin_local_post_opt(const struct plugin *p);
 
-/* ---- plugin_remote.c: slurmstepd ---- */
+/* ---- remote.c: slurmstepd ---- */
 
 void plugin_remote_begin(spank_t spank, struct plugin *p);
 void plugin_remote_task(spank_t spank, struct plugin *p);
 void plugin_remote_task_exit(spank_t spank, struct plugin *p);
-void plugin_remote_end(struct plugin *p, int64_t hook_began_ns);
+void plugin_remote_end(struct plugin *p, struct plugin_instant hook_began);
 
-/* ---- plugin_task.c: between fork and exec, as the user ---- */
+/* ---- task.c: between fork and exec, as the user ---- */
 
 void plugin_task_env(spank_t spank, const struct plugin *p);
 
-int64_t plugin_mono_ns(void);
+struct plugin_instant plugin_now(void);
 
 #endif

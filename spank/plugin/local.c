@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * plugin_local.c - fabric.so in srun, sbatch and salloc: what an option means inside an allocation.
+ * local.c - fabric.so in srun, sbatch and salloc: what an option means inside an allocation.
  *
  * sbatch and salloc always ask for an allocation of their own, wherever they are run. An srun
  * inside an allocation only makes a step: the class was used when the nodes were chosen, so it

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * plugin_remote.c - fabric.so in slurmstepd: tells sfabricd of the step, and reads the node's
+ * remote.c - fabric.so in slurmstepd: tells sfabricd of the step, and reads the node's
  * lists.
  *
  * Nothing here waits and nothing here fails: a socket that is not there, a full queue or a file
@@ -81,7 +81,7 @@ static void fill_step(spank_t spank, struct plugin *p, uint32_t step_id)
 	memset(step, 0, sizeof(*step));
 	step->kind = PACKET_STEP_BEGIN;
 	step->began_ns = real_ns();
-	step->began_mono_ns = plugin_mono_ns();
+	step->began_mono_ns = plugin_now().mono_ns;
 	step->step = step_id;
 	step->job = item_u32(spank, S_JOB_ID, PACKET_UNKNOWN);
 	spank_get_item(spank, S_JOB_UID, &uid);
@@ -277,15 +277,12 @@ static void share_clock(struct plugin *p)
 		return;
 	atomic_init(&shared->stepd_ns, atomic_load(&p->clock->stepd_ns));
 	atomic_init(&shared->task_ns, 0);
+	atomic_init(&shared->cpu_ns, atomic_load(&p->clock->cpu_ns));
 	p->clock = shared;
 }
 
-/* What our hooks added to the step on this node up to here. */
-static uint32_t hooks_us(const struct plugin *p, int64_t hook_began_ns)
+static uint32_t to_us(uint64_t ns)
 {
-	uint64_t ns = atomic_load(&p->clock->stepd_ns) + atomic_load(&p->clock->task_ns) +
-		      (uint64_t)(plugin_mono_ns() - hook_began_ns);
-
 	return ns / 1000 < PACKET_UNKNOWN ? (uint32_t)(ns / 1000) : PACKET_UNKNOWN - 1;
 }
 
@@ -328,21 +325,25 @@ void plugin_remote_task_exit(spank_t spank, struct plugin *p)
 	p->step.status_known = true;
 }
 
-void plugin_remote_end(struct plugin *p, int64_t hook_began_ns)
+void plugin_remote_end(struct plugin *p, struct plugin_instant hook_began)
 {
+	struct plugin_instant now = plugin_now();
 	char step[STEP_TEXT];
 
 	if (p->pid != getpid()) /* some child of slurmstepd's */
 		return;
 	p->step.kind = PACKET_STEP_END;
 	p->step.ended_ns = real_ns();
-	p->step.hooks_us = hooks_us(p, hook_began_ns);
+	p->step.hooks_us = to_us(atomic_load(&p->clock->stepd_ns) + atomic_load(&p->clock->task_ns) +
+				 (uint64_t)(now.mono_ns - hook_began.mono_ns));
 	if (!send_packet(p, &p->step)) { /* sfabricd came or came back after the step began */
 		connect_sfabricd(p);
 		send_packet(p, &p->step);
 	}
-	slurm_debug("fabric: our hooks in %u.%s took %u us", p->step.job,
-		    step_format(p->step.step, step), p->step.hooks_us);
+	now = plugin_now();
+	slurm_debug("fabric: our hooks in %u.%s took %u us, %u us of CPU", p->step.job,
+		    step_format(p->step.step, step), p->step.hooks_us,
+		    to_us(atomic_load(&p->clock->cpu_ns) + (uint64_t)(now.cpu_ns - hook_began.cpu_ns)));
 	if (p->sock >= 0)
 		close(p->sock);
 	p->sock = -1;

@@ -23,28 +23,38 @@ SPANK_PLUGIN(fabric, 1)
 static struct plugin_clock own_clock;
 static struct plugin plugin = { .sock = -1, .clock = &own_clock };
 
-int64_t plugin_mono_ns(void)
+static int64_t clock_ns(clockid_t clock)
 {
 	struct timespec t;
 
-	clock_gettime(CLOCK_MONOTONIC, &t);
+	clock_gettime(clock, &t);
 	return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
 }
 
-static void leave(int64_t began_ns)
+struct plugin_instant plugin_now(void)
 {
-	atomic_fetch_add(&plugin.clock->stepd_ns, (uint64_t)(plugin_mono_ns() - began_ns));
+	return (struct plugin_instant){ clock_ns(CLOCK_MONOTONIC), clock_ns(CLOCK_THREAD_CPUTIME_ID) };
+}
+
+static void leave(struct plugin_instant began)
+{
+	struct plugin_instant now = plugin_now();
+
+	atomic_fetch_add(&plugin.clock->stepd_ns, (uint64_t)(now.mono_ns - began.mono_ns));
+	atomic_fetch_add(&plugin.clock->cpu_ns, (uint64_t)(now.cpu_ns - began.cpu_ns));
 }
 
 /* The same in a task's child. */
-static void leave_task(int64_t began_ns)
+static void leave_task(struct plugin_instant began)
 {
-	uint64_t took_ns = (uint64_t)(plugin_mono_ns() - began_ns);
+	struct plugin_instant now = plugin_now();
+	uint64_t took_ns = (uint64_t)(now.mono_ns - began.mono_ns);
 	uint64_t longest_ns = atomic_load(&plugin.clock->task_ns);
 
 	while (took_ns > longest_ns &&
 	       !atomic_compare_exchange_weak(&plugin.clock->task_ns, &longest_ns, took_ns))
 		;
+	atomic_fetch_add(&plugin.clock->cpu_ns, (uint64_t)(now.cpu_ns - began.cpu_ns));
 }
 
 /* Whether this is a slurmstepd in which init_post_opt found something to do. */
@@ -55,7 +65,7 @@ static bool active(void)
 
 int slurm_spank_init(spank_t spank, int ac, char *argv[])
 {
-	int64_t began_ns = plugin_mono_ns();
+	struct plugin_instant began = plugin_now();
 	spank_context_t context = spank_context();
 	struct err err;
 
@@ -69,13 +79,13 @@ int slurm_spank_init(spank_t spank, int ac, char *argv[])
 		else
 			slurm_error("fabric: %s", err.text);
 	}
-	leave(began_ns);
+	leave(began);
 	return 0;
 }
 
 int slurm_spank_init_post_opt(spank_t spank, int ac, char *argv[])
 {
-	int64_t began_ns = plugin_mono_ns();
+	struct plugin_instant began = plugin_now();
 
 	(void)ac;
 	(void)argv;
@@ -92,54 +102,54 @@ int slurm_spank_init_post_opt(spank_t spank, int ac, char *argv[])
 	default:
 		break;
 	}
-	leave(began_ns);
+	leave(began);
 	return 0;
 }
 
 int slurm_spank_task_init(spank_t spank, int ac, char *argv[])
 {
-	int64_t began_ns = plugin_mono_ns();
+	struct plugin_instant began = plugin_now();
 
 	(void)ac;
 	(void)argv;
 	if (active())
 		plugin_task_env(spank, &plugin);
-	leave_task(began_ns);
+	leave_task(began);
 	return 0;
 }
 
 int slurm_spank_task_post_fork(spank_t spank, int ac, char *argv[])
 {
-	int64_t began_ns = plugin_mono_ns();
+	struct plugin_instant began = plugin_now();
 
 	(void)ac;
 	(void)argv;
 	if (active())
 		plugin_remote_task(spank, &plugin);
-	leave(began_ns);
+	leave(began);
 	return 0;
 }
 
 int slurm_spank_task_exit(spank_t spank, int ac, char *argv[])
 {
-	int64_t began_ns = plugin_mono_ns();
+	struct plugin_instant began = plugin_now();
 
 	(void)ac;
 	(void)argv;
 	if (active())
 		plugin_remote_task_exit(spank, &plugin);
-	leave(began_ns);
+	leave(began);
 	return 0;
 }
 
 int slurm_spank_exit(spank_t spank, int ac, char *argv[])
 {
-	int64_t began_ns = plugin_mono_ns();
+	struct plugin_instant began = plugin_now();
 
 	(void)spank;
 	(void)ac;
 	(void)argv;
 	if (active())
-		plugin_remote_end(&plugin, began_ns);
+		plugin_remote_end(&plugin, began);
 	return 0;
 }

@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * plugin_task.c - fabric.so between fork and exec of a task, as the user: the task's adapters in
+ * task.c - fabric.so between fork and exec of a task, as the user: the task's adapters in
  * its environment.
  *
  * No allocation and no I/O of ours here. What the user set is left alone. What another step's task

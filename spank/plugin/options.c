@@ -1,6 +1,6 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * plugin_options.c - --fabric, --fabric-sample and --fabric-env.
+ * options.c - --fabric, --fabric-sample and --fabric-env.
  *
  * Slurm gives a value to the callback once for each way it came (inherited from the allocation, the
  * command line, the launch message), so that a callback must be fit to be called again: the last
