@@ -10,7 +10,6 @@
  */
 #include "wire.h"
 
-#include <ctype.h>
 #include <curl/curl.h>
 #include <errno.h>
 #include <munge.h>
@@ -18,80 +17,25 @@
 #include <pwd.h>
 #include <stdlib.h>
 #include <string.h>
-#include <strings.h>
 #include <unistd.h>
 
 #include "io.h"
+#include "slurmconf.h"
 
 #define CREDENTIAL_TTL_S 60
 #define HEAD_FORMAT "slurm-fabric 1 %s %s %s\n"
-#define SLURM_CONF_MAX_BYTES (16u << 20)
-
-/* The value of ClusterName in one line of slurm.conf, malloc'ed, or NULL. */
-static char *cluster_in_line(const char *line, size_t len)
-{
-	static const char key[] = "ClusterName";
-	size_t at = strspn(line, " \t"), end;
-	char *name;
-
-	if (at + sizeof(key) > len || strncasecmp(line + at, key, sizeof(key) - 1) != 0)
-		return NULL;
-	at += sizeof(key) - 1;
-	at += strspn(line + at, " \t");
-	if (at >= len || line[at] != '=')
-		return NULL;
-	at++;
-	at += strspn(line + at, " \t\"");
-	end = at;
-	while (end < len && (isalnum((unsigned char)line[end]) || strchr("_-.", line[end])))
-		end++;
-	if (end == at)
-		return NULL;
-	name = strndup(line + at, end - at);
-	for (char *c = name; c && *c; c++)
-		*c = (char)tolower((unsigned char)*c);
-	return name;
-}
-
-static char *cluster_in_file(const char *path)
-{
-	char *text, *name = NULL;
-	size_t len;
-
-	if (io_read(path, SLURM_CONF_MAX_BYTES, &text, &len, NULL) < 0)
-		return NULL;
-	for (char *line = text; line && !name;) {
-		char *end = strchr(line, '\n');
-
-		name = cluster_in_line(line, end ? (size_t)(end - line) : strlen(line));
-		line = end ? end + 1 : NULL;
-	}
-	free(text);
-	return name;
-}
 
 char *wire_cluster(const struct conf *conf)
 {
-	const char *from_env = getenv("SLURM_CONF");
-	const char *const paths[] = {
-		conf->slurm_conf,
-		from_env,
-		"/etc/slurm/slurm.conf",
-		"/run/slurm/conf/slurm.conf",
-	};
+	struct slurmconf slurm = { 0 };
+	char *cluster;
 
 	if (conf->cluster && conf->cluster[0])
 		return strdup(conf->cluster);
-	for (size_t i = 0; i < sizeof(paths) / sizeof(paths[0]); i++) {
-		char *name;
-
-		if (!paths[i] || !paths[i][0])
-			continue;
-		name = cluster_in_file(paths[i]);
-		if (name || i < 2) /* a file that was named is the only one that counts */
-			return name ? name : strdup("-");
-	}
-	return strdup("-");
+	slurmconf_load(conf->slurm_conf, &slurm, NULL);
+	cluster = strdup(slurm.cluster ? slurm.cluster : "-");
+	slurmconf_clear(&slurm);
+	return cluster;
 }
 
 static char *make_head(const struct conf *conf, const char *method, const char *path)

@@ -13,10 +13,10 @@
  * {"received_ns","sent_ns"} (the server's clock) or {"error"}; the request's own clock is in its
  * munge encode time and the caller's stopwatch. GET /v1/jobs/JOBID (story), GET /v1/maps/NODE
  * (contract map joined with the fabric). Statuses: 2xx after the commit is on disk; 4xx never to be
- * repeated, but 401 with "expired" or "rewound"; 5xx and no answer to be repeated. Two 5xx say that
- * the message is newer than the server, and that it must wait until the server is updated: 503 for
- * a format's version that is not known yet, 501 for a path that is not. 410: of a job that was
- * forgotten.
+ * repeated, but 401 and 403 (the credential's fault, not the message's); 5xx and no answer to be
+ * repeated. Two 5xx say that the message is newer than the server, and that it must wait until the
+ * server is updated: 503 for a format's version that is not known yet, 501 for a path that is not.
+ * 410: of a job that was forgotten.
  */
 #ifndef FABRIC_WIRE_H
 #define FABRIC_WIRE_H

@@ -2,8 +2,9 @@
 /*
  * sender.c - see sender.h.
  *
- * One item at a time: POST, then by the answer: 2xx forget it, 4xx put it aside (a credential that
- * expired on the way is no fault of the record), anything else try again later. The spool gives a
+ * One item at a time: POST, then by the answer: 2xx forget it, 4xx put it aside (but not for a
+ * credential that was refused: a wrong key, cluster name or account, or a clock that is off, is no
+ * fault of the record and gets mended), anything else try again later. The spool gives a
  * different item each time, so that one that the server can't take does not hold up the others.
  */
 #include "sender.h"
@@ -132,7 +133,7 @@ static void measure_clock(struct sender *s, const struct wire_reply *reply)
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* What the server said of a refusal, for a line in the log and for 401. */
+/* What the server said of a refusal, for a line in the log. */
 static char *error_of(const struct wire_reply *reply)
 {
 	json_object *object =
@@ -152,13 +153,11 @@ static char *error_of(const struct wire_reply *reply)
 	return text;
 }
 
-/* 4xx says that sending it again is useless, but for an aged credential and a server that is busy.
- */
-static bool refused_for_good(int status, const char *error)
+/* 4xx says that this message is of no use, but for a refused credential and a busy server. */
+static bool refused_for_good(int status)
 {
-	if (status < 400 || status >= 500 || status == 408 || status == 429)
-		return false;
-	return status != 401 || !error || (!strstr(error, "expired") && !strstr(error, "rewound"));
+	return status >= 400 && status < 500 && status != 401 && status != 403 && status != 408 &&
+	       status != 429;
 }
 
 static void arrived(struct sender *s, const struct spool_item *item)
@@ -184,7 +183,7 @@ static bool send_item(struct sender *s, const struct spool_item *item, int timeo
 		wire_post(s->conf, spool_path_of(item->kind), item->json, timeout_ms, &reply, &err);
 	char *error = rc < 0 ? NULL : error_of(&reply);
 	bool good = rc == 0 && reply.status >= 200 && reply.status < 300;
-	bool bad = rc == 0 && refused_for_good(reply.status, error);
+	bool bad = rc == 0 && refused_for_good(reply.status);
 
 	if (rc == 0)
 		measure_clock(s, &reply);

@@ -70,7 +70,7 @@ static int status_of(int rc)
 	}
 }
 
-/* wire_open() with "expired" or "rewound" in the sentence for -ESTALE, which a client looks for. */
+/* wire_open(), for which a credential that is too old or too new is one that is refused. */
 static int open_credential(const struct service *s, const char *credential, const char *method,
 			   const char *path, uid_t *uid, char **json, struct err *err)
 {

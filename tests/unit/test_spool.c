@@ -234,10 +234,11 @@ static void answers(void **state)
 	send_one(500, NULL, 1, 0);
 	send_one(503, "{\"error\":\"busy\"}", 1, 0);
 	send_one(400, "{\"error\":\"no record\"}", 0, 1);
-	send_one(403, "not JSON", 0, 1);
+	send_one(413, "not JSON", 0, 1);
 	send_one(401, "{\"error\":\"credential expired\"}", 1, 0);
 	send_one(401, "{\"error\":\"credential rewound\"}", 1, 0);
-	send_one(401, "{\"error\":\"replayed\"}", 0, 1);
+	send_one(401, "{\"error\":\"wrong cluster\"}", 1, 0);
+	send_one(403, "{\"error\":\"root only\"}", 1, 0);
 }
 
 static void clock_is_learned(void **state)

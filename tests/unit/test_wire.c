@@ -256,7 +256,8 @@ static void cluster_comes_from_slurm_conf(void **state)
 		const char *text, *name;
 	} cases[] = {
 		{ "ClusterName=Alpha\n", "alpha" },
-		{ "# ClusterName=no\n\t clustername = \"b-2\" # x\nClusterName=later", "b-2" },
+		{ "# ClusterName=no\n\t clustername = \"b-2\" # x\n", "b-2" },
+		{ "ClusterName=first\nClusterName=later", "later" }, /* as Slurm takes it */
 		{ "ClusterNameX=a\nClusterName=\n", "-" },
 		{ "ClusterName", "-" },
 		{ "", "-" },
