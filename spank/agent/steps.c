@@ -30,20 +30,32 @@
 #define SECOND INT64_C(1000000000)
 #define END_WAIT_NS (5 * SECOND) /* longer than a hung file is waited for */
 #define GAP_NS (5 * SECOND)	 /* a sample that far from its event does not stand for it */
+#define SETTLE_NS (SECOND / 2)
 #define TRIM_NS (60 * SECOND)
 #define TIMELINES_MAX 65536
+
+/* The begin sample until there is a timeline for it. */
+struct row {
+	int64_t t_ns, mono_ns;
+	size_t count;
+	uint64_t *values;
+	bool *valid;
+};
 
 struct step {
 	struct step *next;
 	uint64_t key;
 	struct record *record;
-	struct timeline *timeline; /* NULL: can't be written */
+	struct timeline *timeline; /* NULL: not yet, or can't be written */
+	struct row first;
 	struct summary *summary;
 	int64_t interval_ns;
 	int64_t began_mono_ns, ended_mono_ns, last_mono_ns, due_ns, deadline_ns;
 	int64_t cost_begin_us;
 	uint64_t begin_ticket, end_ticket;
 	bool begun, ending, blind;
+	bool told;    /* sfabricctld has the begin */
+	bool settled; /* the timeline was started, or tried */
 	char partial[RECORD_TEXT]; /* known before the end; "" nothing */
 };
 
@@ -74,6 +86,8 @@ static void step_free(struct step *step)
 		return;
 	record_free(step->record);
 	timeline_free(step->timeline);
+	free(step->first.values);
+	free(step->first.valid);
 	summary_free(step->summary);
 	free(step);
 }
@@ -196,7 +210,11 @@ static void timeline_trouble(struct steps *s, const struct err *err)
 	s->told_timeline = true;
 }
 
-/* A step without a timeline has its record all the same. */
+/*
+ * A step without a timeline has its record all the same. It is started with the first sample of the
+ * grid: launching a step is no moment to make a database, and a step that ends before has no more to
+ * tell than its record does.
+ */
 static void start_timeline(struct steps *s, struct step *step)
 {
 	char *path = timeline_path(s, step->record);
@@ -230,7 +248,10 @@ static void add_shared(struct record *r, const struct record *with)
 		r->shared_count++;
 }
 
-/* Tells sfabricctld: once for a step, by its first node, and for the batch step. */
+/*
+ * Tells sfabricctld: once for a step, by its first node, and for the batch step. Not at once, but
+ * when the launch is over; a step that ends before is told of by its record.
+ */
 static void send_begin(struct steps *s, const struct record *r)
 {
 	json_object *object = json_object_new_object();
@@ -317,8 +338,6 @@ struct step *steps_begin(struct steps *s, const struct packet *p, pid_t stepd)
 	step->next = s->first;
 	s->first = step;
 	s->count++;
-	start_timeline(s, step);
-	send_begin(s, step->record);
 	set_grid(s);
 	return step;
 }
@@ -542,19 +561,12 @@ static void add_series(struct steps *s, struct step *step, const struct sampler_
 {
 	struct err err = { "" };
 
-	if (step->timeline && step->record->samples == 0 &&
-	    timeline_add_series(step->timeline, &processes_series, &err) < 0)
-		goto broken;
 	for (size_t i = summary_series_count(step->summary) - 1; all && i < all->count; i++) {
 		if (summary_add_series(step->summary, all->list[i]) < 0)
 			return; /* the pass is longer than the summary then: it stops there */
 		if (step->timeline && timeline_add_series(step->timeline, all->list[i], &err) < 0)
-			goto broken;
+			drop_timeline(s, step, &err);
 	}
-	return;
-broken:
-	drop_timeline(s, step, &err);
-	add_series(s, step, all);
 }
 
 static void add_row(struct steps *s, struct step *step, const struct sampler_pass *pass,
@@ -577,6 +589,44 @@ static void add_row(struct steps *s, struct step *step, const struct sampler_pas
 	}
 }
 
+/* Keeps the begin sample for the timeline. Without memory the timeline begins later. */
+static void keep_first(struct steps *s, struct step *step, const struct sampler_pass *pass, size_t count)
+{
+	struct row *row = &step->first;
+
+	row->values = calloc(count ? count : 1, sizeof(*row->values));
+	row->valid = calloc(count ? count : 1, sizeof(*row->valid));
+	if (!row->values || !row->valid)
+		return;
+	memcpy(row->values, s->values, count * sizeof(*row->values));
+	memcpy(row->valid, s->valid, count * sizeof(*row->valid));
+	row->t_ns = pass->t_ns;
+	row->mono_ns = pass->mono_ns;
+	row->count = count;
+}
+
+/* Starts the timeline with all that is known of the step so far; all: the node's series. */
+static void settle(struct steps *s, struct step *step, const struct sampler_series *all)
+{
+	size_t known = summary_series_count(step->summary) - 1;
+	struct row *row = &step->first;
+	struct err err = { "" };
+	int rc;
+
+	step->settled = true;
+	start_timeline(s, step);
+	if (!step->timeline)
+		return;
+	rc = timeline_add_series(step->timeline, &processes_series, &err);
+	for (size_t i = 0; rc == 0 && all && i < known && i < all->count; i++)
+		rc = timeline_add_series(step->timeline, all->list[i], &err);
+	if (rc == 0 && row->count)
+		rc = timeline_add(step->timeline, row->t_ns, row->mono_ns, SAMPLE_BEGIN, row->values,
+				  row->valid, row->count, &err);
+	if (rc < 0)
+		drop_timeline(s, step, &err);
+}
+
 static void take_sample(struct steps *s, struct step *step, const struct sampler_pass *pass,
 			enum sample_kind kind, size_t count)
 {
@@ -587,7 +637,10 @@ static void take_sample(struct steps *s, struct step *step, const struct sampler
 	if (count > summary_series_count(step->summary))
 		count = summary_series_count(step->summary);
 	summary_pass(step->summary, pass->mono_ns, s->values, s->valid, count, kind == SAMPLE_END);
-	add_row(s, step, pass, kind, count);
+	if (kind == SAMPLE_BEGIN && !step->settled)
+		keep_first(s, step, pass, count);
+	else
+		add_row(s, step, pass, kind, count);
 	if (r->samples == 0)
 		r->begin_gap_ns = pass->mono_ns - step->began_mono_ns;
 	r->samples++;
@@ -620,6 +673,8 @@ static void begin_sample(struct steps *s, struct step *step, const struct sample
 {
 	step->begun = true;
 	step->blind = step->ending && pass->mono_ns > step->ended_mono_ns;
+	if (!step->interval_ns && !step->ending) /* no grid: there is no later moment for it */
+		settle(s, step, NULL);
 	if (!step->blind)
 		take_sample(s, step, pass, SAMPLE_BEGIN, count);
 }
@@ -640,8 +695,11 @@ static bool step_pass(struct steps *s, struct step *step, const struct sampler_p
 			take_sample(s, step, pass, SAMPLE_END, count);
 		return true;
 	}
-	if (grid && !step->ending)
+	if (grid && !step->ending) {
+		if (!step->settled)
+			settle(s, step, pass->series);
 		take_sample(s, step, pass, SAMPLE_GRID, count);
+	}
 	return false;
 }
 
@@ -691,6 +749,10 @@ void steps_tick(struct steps *s, int64_t mono_ns)
 
 	for (step = s->first; step; step = next) {
 		next = step->next;
+		if (!step->told && !step->ending && mono_ns - step->began_mono_ns >= SETTLE_NS) {
+			step->told = true;
+			send_begin(s, step->record);
+		}
 		if (step->ending && mono_ns >= step->deadline_ns) {
 			char path[PATH_MAX];
 

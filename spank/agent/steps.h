@@ -50,7 +50,7 @@ void steps_end(struct steps *s, struct step *step, const struct packet *end);
 void steps_end_alone(struct steps *s, const struct packet *end);
 
 void steps_pass(struct steps *s, const struct sampler_pass *pass);
-/* About once a second: ends that wait for a sample too long, the size of the timelines. */
+/* About once a second: begins to tell of, ends that wait too long for a sample, the timelines' size. */
 void steps_tick(struct steps *s, int64_t mono_ns);
 /* Finishes all that live as partial records: why, a sentence. */
 void steps_stop(struct steps *s, const char *why);

@@ -169,6 +169,27 @@ static void a_step_is_recorded(void **state)
 	remove_tree(a.folder);
 }
 
+/* The timeline is started by the grid: a step that ends before has its record, and is complete. */
+static void a_short_step_makes_no_timeline(void **state)
+{
+	struct packet begin = packet_of(PACKET_STEP_BEGIN), end = packet_of(PACKET_STEP_END);
+	struct agent a;
+	struct record *r;
+
+	(void)state;
+	start(&a, test_folder());
+	strcpy(begin.sample, "60s");
+	steps_end(a.steps, steps_begin(a.steps, &begin, getpid()), &end);
+	run(&a, 5000);
+	assert_int_equal(steps_count(a.steps), 0);
+	r = only_record(&a);
+	assert_string_equal(r->end, "exit 0");
+	record_free(r);
+	assert_int_not_equal(access(a.timelines, F_OK), 0);
+	stop(&a);
+	remove_tree(a.folder);
+}
+
 static void an_end_without_a_begin(void **state)
 {
 	struct packet end = packet_of(PACKET_STEP_END);
@@ -312,6 +333,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_step_is_recorded),
+		cmocka_unit_test(a_short_step_makes_no_timeline),
 		cmocka_unit_test(an_end_without_a_begin),
 		cmocka_unit_test(killed_after_the_end),
 		cmocka_unit_test(killed_while_it_ran),
