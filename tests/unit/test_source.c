@@ -16,6 +16,14 @@
 /* --- sources ------------------------------------------------------------------------------------
  */
 
+static void remove_tree(const char *path)
+{
+	char *command = io_format("rm -rf '%s'", path);
+
+	assert_int_equal(system(command), 0);
+	free(command);
+}
+
 static struct source_list discover(const struct source *source, const char *tree)
 {
 	struct source_list list = { NULL, 0 };
@@ -96,11 +104,36 @@ static void infiniband_oddities(void **state)
 	assert_non_null(s);
 	assert_false(valid); /* N/A (no PMA) */
 	assert_null(find(&list, "mlx5_10:1", "link_downed", &value, &valid));
-	/* A driver that is known by its link only, and counts bytes. */
+	/* A driver that neither name nor link tells. */
+	assert_null(find(&list, "rocep1:1", "rx_bytes", &value, &valid));
+	source_list_free(&list);
+}
+
+/* Links do not survive in a tarball, so the tree is copied and gets its link here. */
+static void a_driver_known_by_its_link(void **state)
+{
+	char *root = test_folder(), *link, *command;
+	struct source_list list = { NULL, 0 };
+	const struct series *s;
+	uint64_t value;
+	bool valid;
+
+	(void)state;
+	command = io_format("cp -r '%s/source/ib/.' '%s' && chmod -R u+w '%s' && "
+			    "mkdir -p '%s/sys/class/infiniband/rocep1/device'",
+			    TEST_DATA, root, root, root);
+	assert_int_equal(system(command), 0);
+	link = io_format("%s/sys/class/infiniband/rocep1/device/driver", root);
+	assert_int_equal(symlink("../../../../bus/pci/drivers/bnxt_en", link), 0);
+	assert_int_equal(source_infiniband.discover(root, &list), 0);
 	s = find(&list, "rocep1:1", "rx_bytes", &value, &valid);
 	assert_true(s && valid && value == 100 && s->scale == 1);
 	assert_null(find(&list, "rocep1:1", "recoverable_errors", &value, &valid));
 	source_list_free(&list);
+	remove_tree(root);
+	free(command);
+	free(link);
+	free(root);
 }
 
 static void whole_disks_only(void **state)
@@ -370,14 +403,6 @@ static void write_text(const char *root, const char *name, const char *text)
 	free(path);
 }
 
-static void remove_tree(const char *path)
-{
-	char *command = io_format("rm -rf '%s'", path);
-
-	assert_int_equal(system(command), 0);
-	free(command);
-}
-
 /* The next pass that answers the ticket; NULL when none comes in that time. */
 static struct sampler_pass *wait_for(struct sampler *s, uint64_t ticket, int ms)
 {
@@ -526,6 +551,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(infiniband_ports),
 		cmocka_unit_test(infiniband_oddities),
+		cmocka_unit_test(a_driver_known_by_its_link),
 		cmocka_unit_test(whole_disks_only),
 		cmocka_unit_test(disks_that_go_are_unknown),
 		cmocka_unit_test(pressure),
