@@ -389,10 +389,17 @@ const char *json_item_string(struct json_reader *r, json_object *array, size_t i
 	return value ? json_object_get_string(value) : NULL;
 }
 
-/* Adds value under key, taking it over also when that fails. */
-static int put(json_object *object, const char *key, json_object *value)
+int json_put_value(json_object *object, const char *key, json_object *value)
 {
-	if (value && json_object_object_add(object, key, value) == 0)
+	if (value && object && json_object_object_add(object, key, value) == 0)
+		return 0;
+	json_object_put(value);
+	return -ENOMEM;
+}
+
+int json_append(json_object *array, json_object *value)
+{
+	if (value && array && json_object_array_add(array, value) == 0)
 		return 0;
 	json_object_put(value);
 	return -ENOMEM;
@@ -400,17 +407,17 @@ static int put(json_object *object, const char *key, json_object *value)
 
 int json_put_string(json_object *object, const char *key, const char *value)
 {
-	return put(object, key, json_object_new_string(value));
+	return json_put_value(object, key, json_object_new_string(value));
 }
 
 int json_put_int(json_object *object, const char *key, int64_t value)
 {
-	return put(object, key, json_object_new_int64(value));
+	return json_put_value(object, key, json_object_new_int64(value));
 }
 
 int json_put_u64(json_object *object, const char *key, uint64_t value)
 {
-	return put(object, key, json_object_new_uint64(value));
+	return json_put_value(object, key, json_object_new_uint64(value));
 }
 
 int json_put_guid(json_object *object, const char *key, uint64_t guid)
@@ -422,7 +429,7 @@ int json_put_guid(json_object *object, const char *key, uint64_t guid)
 
 int json_put_bool(json_object *object, const char *key, bool value)
 {
-	return put(object, key, json_object_new_boolean(value));
+	return json_put_value(object, key, json_object_new_boolean(value));
 }
 
 int json_put_format(json_object *object, const char *format, int version)

@@ -64,6 +64,10 @@ const char *json_item_string(struct json_reader *r, json_object *array, size_t i
 /* Says that a value is not what it should be: "SOURCE: fmt". */
 void json_fail(struct json_reader *r, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
+/* Add value (NULL: -ENOMEM), which is taken over also when that fails; 0 or -ENOMEM. */
+int json_put_value(json_object *object, const char *key, json_object *value);
+int json_append(json_object *array, json_object *value);
+
 /* Adding. All of them own nothing and copy their arguments; 0 or -ENOMEM. */
 int json_put_string(json_object *object, const char *key, const char *value);
 int json_put_int(json_object *object, const char *key, int64_t value);

@@ -155,22 +155,6 @@ struct selection {
 	size_t values, shared;
 };
 
-static int put(json_object *object, const char *key, json_object *value)
-{
-	if (value && json_object_object_add(object, key, value) == 0)
-		return 0;
-	json_object_put(value);
-	return -ENOMEM;
-}
-
-static int append(json_object *array, json_object *value)
-{
-	if (value && json_object_array_add(array, value) == 0)
-		return 0;
-	json_object_put(value);
-	return -ENOMEM;
-}
-
 static json_object *rate_new(double rate)
 {
 	char text[32];
@@ -187,8 +171,8 @@ static json_object *rates_of(const struct record_value *v)
 {
 	json_object *array = json_object_new_array();
 
-	if (array && append(array, rate_new(v->p50)) == 0 && append(array, rate_new(v->p95)) == 0 &&
-	    append(array, rate_new(v->max)) == 0)
+	if (array && json_append(array, rate_new(v->p50)) == 0 && json_append(array, rate_new(v->p95)) == 0 &&
+	    json_append(array, rate_new(v->max)) == 0)
 		return array;
 	json_object_put(array);
 	return NULL;
@@ -202,7 +186,7 @@ static json_object *device_object(json_object *by_device, const char *device)
 	if (json_object_object_get_ex(by_device, device, &object))
 		return object;
 	object = json_object_new_object();
-	return put(by_device, device, object) == 0 ? object : NULL;
+	return json_put_value(by_device, device, object) == 0 ? object : NULL;
 }
 
 static int put_values(json_object *object, const struct record *r, const struct selection *sel)
@@ -222,12 +206,12 @@ static int put_values(json_object *object, const struct record *r, const struct 
 		if (rc < 0 || !v->has_rates || !sel->rates)
 			continue;
 		of = device_object(rates, v->device);
-		rc = of ? put(of, meaning_name(v->meaning), rates_of(v)) : -ENOMEM;
+		rc = of ? json_put_value(of, meaning_name(v->meaning), rates_of(v)) : -ENOMEM;
 	}
 	if (rc == 0)
-		rc = put(object, "totals", json_object_get(totals));
+		rc = json_put_value(object, "totals", json_object_get(totals));
 	if (rc == 0 && rates && json_object_object_length(rates) > 0)
-		rc = put(object, "rates", json_object_get(rates));
+		rc = json_put_value(object, "rates", json_object_get(rates));
 	json_object_put(totals);
 	json_object_put(rates);
 	return rc;
@@ -240,17 +224,17 @@ static int put_lists(json_object *object, const struct record *r, const struct s
 
 	if (r->gpus_known) {
 		array = json_object_new_array();
-		rc = put(object, "gpus", array);
+		rc = json_put_value(object, "gpus", array);
 		for (size_t i = 0; rc == 0 && i < r->gpu_count; i++)
-			rc = append(array, json_object_new_int(r->gpus[i]));
+			rc = json_append(array, json_object_new_int(r->gpus[i]));
 	}
 	if (rc == 0 && r->class)
 		rc = json_put_string(object, "class", r->class);
 	if (rc == 0 && sel->shared > 0) {
 		array = json_object_new_array();
-		rc = put(object, "shared_with", array);
+		rc = json_put_value(object, "shared_with", array);
 		for (size_t i = 0; rc == 0 && i < sel->shared; i++)
-			rc = append(array, json_object_new_string(r->shared_with[i]));
+			rc = json_append(array, json_object_new_string(r->shared_with[i]));
 	}
 	return rc;
 }
@@ -284,7 +268,7 @@ static int put_who(json_object *object, const struct record *r)
 static int put_quality(json_object *object, const struct record *r)
 {
 	json_object *of = json_object_new_object();
-	int rc = put(object, "sampling", of);
+	int rc = json_put_value(object, "sampling", of);
 
 	rc = rc ? rc : json_put_int(of, "interval_ns", r->interval_ns);
 	rc = rc ? rc : json_put_int(of, "samples", r->samples);
@@ -294,13 +278,13 @@ static int put_quality(json_object *object, const struct record *r)
 	if (rc < 0)
 		return rc;
 	of = json_object_new_object();
-	rc = put(object, "cost", of);
+	rc = json_put_value(object, "cost", of);
 	rc = rc ? rc : json_put_int(of, "cpu_us", r->cost_us);
 	rc = rc ? rc : json_put_int(of, "hooks_us", r->hooks_us);
 	if (rc < 0 || !r->clock_known)
 		return rc;
 	of = json_object_new_object();
-	rc = put(object, "clock", of);
+	rc = json_put_value(object, "clock", of);
 	rc = rc ? rc : json_put_int(of, "offset_ns", r->clock_offset_ns);
 	return rc ? rc : json_put_int(of, "bound_ns", r->clock_bound_ns);
 }

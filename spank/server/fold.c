@@ -19,28 +19,12 @@
 
 #define PORT_TEXT 80
 
-static int put(json_object *object, const char *key, json_object *value)
-{
-	if (value && object && json_object_object_add(object, key, value) == 0)
-		return 0;
-	json_object_put(value);
-	return -ENOMEM;
-}
-
-static int append(json_object *array, json_object *value)
-{
-	if (value && array && json_object_array_add(array, value) == 0)
-		return 0;
-	json_object_put(value);
-	return -ENOMEM;
-}
-
 static int append_port(json_object *array, const struct map_port *p)
 {
 	char name[PORT_TEXT];
 
 	snprintf(name, sizeof(name), "%s:%d", p->device, p->port);
-	return append(array, json_object_new_string(name));
+	return json_append(array, json_object_new_string(name));
 }
 
 /* ---- which GPUs and ports of a host count ---- */
@@ -106,7 +90,7 @@ static json_object *gpu_json(const struct map *m, const struct map_gpu *g)
 	int rc = 0;
 
 	if (g->near_count)
-		rc = append(array, json_object_new_string(map_class_name(g->near[0].class)));
+		rc = json_append(array, json_object_new_string(map_class_name(g->near[0].class)));
 	for (size_t i = 0; rc == 0 && i < g->near_count; i++)
 		rc = append_port(array, &m->ports[g->near[i].port]);
 	if (rc == 0)
@@ -118,14 +102,14 @@ static json_object *gpu_json(const struct map *m, const struct map_gpu *g)
 static int put_gpus(json_object *object, const struct map *m, const struct chosen *c)
 {
 	json_object *gpus = json_object_new_object();
-	int rc = put(object, "gpus", gpus);
+	int rc = json_put_value(object, "gpus", gpus);
 
 	for (size_t i = 0; rc == 0 && i < c->count; i++) {
 		char key[16];
 
 		snprintf(key, sizeof(key), "%d",
 			 c->gpus[i]->gres >= 0 ? c->gpus[i]->gres : c->gpus[i]->index);
-		rc = put(gpus, key, gpu_json(m, c->gpus[i]));
+		rc = json_put_value(gpus, key, gpu_json(m, c->gpus[i]));
 	}
 	if (rc == 0 && c->whole_node)
 		rc = json_put_bool(object, "whole_node", true);
@@ -135,7 +119,7 @@ static int put_gpus(json_object *object, const struct map *m, const struct chose
 static int put_ports(json_object *object, const struct map *m)
 {
 	json_object *ports = json_object_new_array();
-	int rc = put(object, "ports", ports);
+	int rc = json_put_value(object, "ports", ports);
 
 	for (size_t i = 0; rc == 0 && i < m->port_count; i++)
 		if (!m->ports[i].ignored)
@@ -198,7 +182,7 @@ static json_object *pattern_json(const struct pattern *p)
 	if (entry && folded && parsed) {
 		rc = json_put_string(entry, "nodes", folded);
 		json_object_object_foreach(parsed, key, value) rc =
-			rc ? rc : put(entry, key, json_object_get(value));
+			rc ? rc : json_put_value(entry, key, json_object_get(value));
 	}
 	json_object_put(parsed);
 	free(folded);
@@ -215,7 +199,7 @@ static int put_groups(json_object *object, struct pattern *patterns, size_t coun
 	const struct pattern **groups = calloc(count, sizeof(*groups));
 	json_object *array = json_object_new_array();
 	size_t n = 0;
-	int rc = groups ? put(object, "map", array) : -ENOMEM;
+	int rc = groups ? json_put_value(object, "map", array) : -ENOMEM;
 
 	for (size_t i = 0; rc == 0 && i < count; i++) {
 		if (i == 0 || strcmp(patterns[i].text, groups[n - 1]->text) != 0)
@@ -225,7 +209,7 @@ static int put_groups(json_object *object, struct pattern *patterns, size_t coun
 	if (rc == 0)
 		qsort(groups, n, sizeof(*groups), by_size);
 	for (size_t i = 0; rc == 0 && i < n && i < max; i++)
-		rc = append(array, pattern_json(groups[i]));
+		rc = json_append(array, pattern_json(groups[i]));
 	if (rc == 0 && n > max)
 		rc = json_put_u64(object, "map_more", n - max);
 	if (!groups)
@@ -407,11 +391,11 @@ static int put_rail_list(json_object *rails, const struct use *list, size_t coun
 			json_object *rail = json_object_new_object();
 
 			leaves = json_object_new_object();
-			rc = append(rails, rail);
+			rc = json_append(rails, rail);
 			if (rc == 0 && list[i].rail >= 0)
 				rc = json_put_int(rail, "rail", list[i].rail);
 			if (rc == 0)
-				rc = put(rail, "leaves", leaves);
+				rc = json_put_value(rail, "leaves", leaves);
 			else
 				json_object_put(leaves);
 		}
@@ -424,7 +408,7 @@ static int put_rail_list(json_object *rails, const struct use *list, size_t coun
 static int put_switches(json_object *object, const struct use *list, size_t count)
 {
 	json_object *switches = json_object_new_object();
-	int rc = put(object, "switches", switches);
+	int rc = json_put_value(object, "switches", switches);
 
 	for (size_t i = 0; rc == 0 && i < count; i++) {
 		char guid[GUID_TEXT];
@@ -449,7 +433,7 @@ int fold_put_rails(json_object *object, const struct fold_host *hosts, size_t co
 	if (rc == 0 && u.count) {
 		qsort(u.list, u.count, sizeof(*u.list), by_rail);
 		rails = json_object_new_array();
-		rc = put(object, "rails", rails);
+		rc = json_put_value(object, "rails", rails);
 		rc = rc ? rc : put_rail_list(rails, u.list, u.count);
 		if (rc == 0 && guids)
 			rc = put_switches(object, u.list, u.count);

@@ -100,22 +100,6 @@ struct limits {
 	bool small_totals; /* of the fabric only */
 };
 
-static int put(json_object *object, const char *key, json_object *value)
-{
-	if (value && object && json_object_object_add(object, key, value) == 0)
-		return 0;
-	json_object_put(value);
-	return -ENOMEM;
-}
-
-static int append(json_object *array, json_object *value)
-{
-	if (value && array && json_object_array_add(array, value) == 0)
-		return 0;
-	json_object_put(value);
-	return -ENOMEM;
-}
-
 /* ---- the tally ---- */
 
 struct tally *tally_new(void)
@@ -753,7 +737,7 @@ static int put_units(json_object *object, const struct view *v)
 	if (!used || !fewest)
 		return 0;
 	units = json_object_new_object();
-	rc = put(object, "units", units);
+	rc = json_put_value(object, "units", units);
 	rc = rc ? rc : json_put_u64(units, "used", used);
 	return rc ? rc : json_put_u64(units, "fewest", fewest);
 }
@@ -828,7 +812,7 @@ static int put_unknown_on(json_object *object, const struct step_view *step)
 			continue;
 		if (!few) {
 			few = json_object_new_object();
-			rc = put(object, "unknown_on", few);
+			rc = json_put_value(object, "unknown_on", few);
 		}
 		rc = rc ? rc
 			: json_put_u64(few, meaning_name((enum meaning)m),
@@ -846,7 +830,7 @@ static int put_worst_of(json_object *worst, const struct tally_step *sum, enum m
 	if (!sum->worst[m].total)
 		return 0;
 	entry = json_object_new_object();
-	rc = put(worst, meaning_name(m), entry);
+	rc = json_put_value(worst, meaning_name(m), entry);
 	rc = rc ? rc : json_put_string(entry, "node", sum->worst[m].node);
 	rc = rc ? rc : json_put_string(entry, "device", sum->worst[m].device);
 	return rc ? rc : put_count(entry, "total", sum->worst[m].total);
@@ -855,7 +839,7 @@ static int put_worst_of(json_object *worst, const struct tally_step *sum, enum m
 static int put_worst(json_object *object, const struct step_view *step)
 {
 	json_object *worst = json_object_new_object();
-	int rc = put(object, "worst", worst);
+	int rc = json_put_value(object, "worst", worst);
 
 	for (int m = 0; rc == 0 && step->sum && m < M_COUNT; m++)
 		rc = put_worst_of(worst, step->sum, (enum meaning)m);
@@ -934,11 +918,11 @@ static int put_suspects(json_object *object, const struct view *v, const struct 
 
 		if (p->events < STORY_SUSPECT_EVENTS || p->events / STORY_SUSPECT_TIMES < median)
 			break; /* sorted: no other one either */
-		rc = append(array, suspect_json(v, p, median));
+		rc = json_append(array, suspect_json(v, p, median));
 		named++;
 	}
 	if (rc == 0 && named)
-		return put(object, "suspects", array);
+		return json_put_value(object, "suspects", array);
 	json_object_put(array);
 	return rc;
 }
@@ -965,12 +949,12 @@ static int append_missing(json_object *array, const struct view *v, const struct
 	if (s->facts && step->nodes == hosts) {
 		for (size_t i = 0; rc == 0 && i < hosts; i++)
 			if (!step_has(step, v->hosts[i].name))
-				rc = append(array, json_object_new_string(v->hosts[i].name));
+				rc = json_append(array, json_object_new_string(v->hosts[i].name));
 		return rc;
 	}
 	for (size_t i = 0; rc == 0 && i < s->begin_count; i++)
 		if (s->begins[i].step == step->step && !step_has(step, s->begins[i].node))
-			rc = append(array, json_object_new_string(s->begins[i].node));
+			rc = json_append(array, json_object_new_string(s->begins[i].node));
 	return rc;
 }
 
@@ -985,7 +969,7 @@ static int put_missing(json_object *object, const struct view *v, const struct s
 
 	if (rc == 0 && step->nodes &&
 	    json_object_array_length(array) + step->reported == step->nodes)
-		return put(object, "missing", array);
+		return json_put_value(object, "missing", array);
 	json_object_put(array);
 	return rc;
 }
@@ -994,7 +978,7 @@ static int put_missing(json_object *object, const struct view *v, const struct s
 static int put_ends(json_object *object, const struct step_view *step)
 {
 	json_object *ends = json_object_new_object();
-	int rc = put(object, "ends", ends);
+	int rc = json_put_value(object, "ends", ends);
 
 	for (size_t i = 0; rc == 0 && step->sum && i < step->sum->end_count; i++)
 		rc = json_put_u64(ends, step->sum->ends[i].how, step->sum->ends[i].count);
@@ -1009,11 +993,11 @@ static int put_partial(json_object *object, const struct step_view *step)
 	if (!step->sum || !step->sum->reason_count)
 		return 0;
 	array = json_object_new_array();
-	rc = put(object, "partial", array);
+	rc = json_put_value(object, "partial", array);
 	for (size_t i = 0; rc == 0 && i < step->sum->reason_count; i++) {
 		json_object *entry = json_object_new_object();
 
-		rc = append(array, entry);
+		rc = json_append(array, entry);
 		rc = rc ? rc : json_put_string(entry, "node", step->sum->reasons[i].node);
 		rc = rc ? rc : json_put_string(entry, "why", step->sum->reasons[i].why);
 	}
@@ -1036,11 +1020,11 @@ static int put_step_head(json_object *object, const struct step_view *step, bool
 static int put_records(json_object *object, const struct view *v, const struct step_view *step)
 {
 	json_object *array = json_object_new_array();
-	int rc = put(object, "records", array);
+	int rc = json_put_value(object, "records", array);
 
 	for (size_t i = 0; rc == 0 && i < v->story->record_count; i++)
 		if (v->records[i]->step == step->step)
-			rc = append(array, record_to_json(v->records[i]));
+			rc = json_append(array, record_to_json(v->records[i]));
 	return rc;
 }
 
@@ -1055,7 +1039,7 @@ static json_object *step_story(const struct view *v, const struct step_view *ste
 	rc = rc ? rc : put_ends(object, step);
 	rc = rc ? rc : put_partial(object, step);
 	rc = rc ? rc : totals ? put_totals(totals, step, false) : -ENOMEM;
-	rc = rc ? rc : put(object, "totals", json_object_get(totals));
+	rc = rc ? rc : json_put_value(object, "totals", json_object_get(totals));
 	rc = rc ? rc : put_unknown_on(object, step);
 	if (rc == 0 && l->worst)
 		rc = put_worst(object, step);
@@ -1089,10 +1073,10 @@ static int put_steps(json_object *object, const struct view *v, const struct lim
 					  const struct limits *))
 {
 	json_object *array = json_object_new_array();
-	int rc = put(object, "steps", array);
+	int rc = json_put_value(object, "steps", array);
 
 	for (size_t i = 0; rc == 0 && i < v->step_count && i < l->steps; i++)
-		rc = append(array, make(v, &v->steps[i], l));
+		rc = json_append(array, make(v, &v->steps[i], l));
 	if (rc == 0 && v->step_count > l->steps)
 		rc = json_put_u64(object, "steps_more", v->step_count - l->steps);
 	return rc;
@@ -1104,7 +1088,7 @@ static int put_info(json_object *object, const struct view *v)
 {
 	const struct job_facts *f = v->story->facts;
 	json_object *info = json_object_new_object(), *hosts;
-	int rc = put(object, "job_info", info);
+	int rc = json_put_value(object, "job_info", info);
 
 	if (rc == 0 && !f && v->story->tally && v->story->tally->has_uid)
 		rc = json_put_int(info, "uid", v->story->tally->uid);
@@ -1116,9 +1100,9 @@ static int put_info(json_object *object, const struct view *v)
 	if (rc == 0 && f->name)
 		rc = json_put_string(info, "name", f->name);
 	hosts = json_object_new_array();
-	rc = rc ? (json_object_put(hosts), rc) : put(info, "hosts", hosts);
+	rc = rc ? (json_object_put(hosts), rc) : json_put_value(info, "hosts", hosts);
 	for (size_t i = 0; rc == 0 && i < f->host_count; i++)
-		rc = append(hosts, json_object_new_string(f->hosts[i]));
+		rc = json_append(hosts, json_object_new_string(f->hosts[i]));
 	rc = rc ? rc : json_put_string(info, "slurm_state", f->state);
 	rc = rc ? rc : json_put_int(info, "submit_s", f->submit_s);
 	if (rc == 0 && f->start_s)
@@ -1137,11 +1121,11 @@ static int put_info(json_object *object, const struct view *v)
 static int put_node_maps(json_object *object, const struct view *v)
 {
 	json_object *maps = json_object_new_object();
-	int rc = put(object, "maps", maps);
+	int rc = json_put_value(object, "maps", maps);
 
 	for (size_t i = 0; rc == 0 && i < v->host_count; i++)
 		if (v->hosts[i].map)
-			rc = put(maps, v->hosts[i].name, map_to_json(v->hosts[i].map));
+			rc = json_put_value(maps, v->hosts[i].name, map_to_json(v->hosts[i].map));
 	return rc;
 }
 
@@ -1151,7 +1135,7 @@ static json_object *indexes_json(const struct job_gpus *g)
 	int rc = array ? 0 : -ENOMEM;
 
 	for (size_t i = 0; rc == 0 && i < g->count; i++)
-		rc = append(array, json_object_new_int(g->index[i]));
+		rc = json_append(array, json_object_new_int(g->index[i]));
 	if (rc == 0)
 		return array;
 	json_object_put(array);
@@ -1161,18 +1145,18 @@ static json_object *indexes_json(const struct job_gpus *g)
 static int put_node_gpus(json_object *object, const struct view *v)
 {
 	json_object *gpus = json_object_new_object();
-	int rc = put(object, "gpus", gpus);
+	int rc = json_put_value(object, "gpus", gpus);
 
 	for (size_t i = 0; rc == 0 && i < v->host_count; i++)
 		if (v->hosts[i].gpus && v->hosts[i].gpus->known)
-			rc = put(gpus, v->hosts[i].name, indexes_json(v->hosts[i].gpus));
+			rc = json_put_value(gpus, v->hosts[i].name, indexes_json(v->hosts[i].gpus));
 	return rc;
 }
 
 static int put_folded(json_object *object, const struct view *v, const struct limits *l)
 {
 	json_object *folded = json_object_new_object();
-	int rc = put(object, "folded", folded);
+	int rc = json_put_value(object, "folded", folded);
 
 	rc = rc ? rc : fold_put_patterns(folded, v->hosts, v->host_count, l->patterns);
 	if (rc == 0 && l->rails)
