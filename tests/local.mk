@@ -25,6 +25,7 @@ check_PROGRAMS += \
 	tests/unit/test_packet \
 	tests/unit/test_record \
 	tests/unit/test_sfabricd \
+	tests/unit/test_slurm_call \
 	tests/unit/test_source \
 	tests/unit/test_spool \
 	tests/unit/test_steps \
@@ -85,6 +86,9 @@ tests_unit_test_record_LDADD = $(UNIT_LIBS)
 tests_unit_test_sfabricd_SOURCES = tests/unit/test_sfabricd.c
 tests_unit_test_sfabricd_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_sfabricd_LDADD = spank/libagent.la $(UNIT_LIBS)
+tests_unit_test_slurm_call_SOURCES = tests/unit/test_slurm_call.c
+tests_unit_test_slurm_call_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_slurm_call_LDADD = spank/libserver.la $(UNIT_LIBS)
 tests_unit_test_source_SOURCES = tests/unit/test_source.c
 tests_unit_test_source_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_source_LDADD = spank/libagent.la $(UNIT_LIBS)

@@ -2,10 +2,10 @@
 /*
  * slurm_call.c - see slurm_call.h.
  *
- * The child gets an environment of its own (SLURM_CONF and little else), its two pipes and
- * /dev/null for what libslurm prints; nothing of ours is inherited. Writing and reading are one
- * poll loop under one deadline, so that neither a child that doesn't read nor one that never ends
- * its answer can hold the caller.
+ * The child gets an environment of its own (SLURM_CONF and little else), a socket to read from, a
+ * pipe to write to and /dev/null for what libslurm prints; nothing of ours is inherited. Writing
+ * and reading are one poll loop under one deadline, so that neither a child that doesn't read nor
+ * one that never ends its answer can hold the caller, and one that is gone raises no SIGPIPE.
  */
 #include "slurm_call.h"
 
@@ -16,6 +16,7 @@
 #include <spawn.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -267,7 +268,10 @@ static int start_child(const struct conf *conf, const char *helper, struct child
 
 	c->in = c->out = -1;
 	if (!slurm_conf || line)
-		rc = pipe2(in, O_CLOEXEC) < 0 || pipe2(out, O_CLOEXEC) < 0 ? errno : 0;
+		rc = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) < 0 ||
+				     pipe2(out, O_CLOEXEC) < 0
+			     ? errno
+			     : 0;
 	if (rc == 0)
 		rc = spawn_with(helper, in[0], out[1], env, &c->pid);
 	close_fd(&in[0]);
@@ -280,7 +284,6 @@ static int start_child(const struct conf *conf, const char *helper, struct child
 	}
 	c->in = in[1];
 	c->out = out[0];
-	fcntl(c->in, F_SETFL, O_NONBLOCK);
 	fcntl(c->out, F_SETFL, O_NONBLOCK);
 	return 0;
 }
@@ -288,7 +291,7 @@ static int start_child(const struct conf *conf, const char *helper, struct child
 /* Sends what is left of text; closes our end when all is sent or the child does not want it. */
 static void send_some(struct child *c, const char **text, size_t *left)
 {
-	ssize_t n = write(c->in, *text, *left);
+	ssize_t n = send(c->in, *text, *left, MSG_DONTWAIT | MSG_NOSIGNAL);
 
 	if (n < 0 && (errno == EAGAIN || errno == EINTR))
 		return;
