@@ -11,6 +11,7 @@
 #include <fcntl.h>
 #include <libgen.h>
 #include <stdarg.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -39,8 +40,9 @@ int io_read_fd(int fd, const char *name, size_t max, char **text, size_t *len, s
 		used += (size_t)n;
 		if (used > max) {
 			free(buf);
-			return err_set(err, EFBIG, "%s: longer than the %zu bytes that are accepted",
-				       name, max);
+			return err_set(err, EFBIG,
+				       "%s: longer than the %zu bytes that are accepted", name,
+				       max);
 		}
 		if (used == room) {
 			char *more;
@@ -86,25 +88,31 @@ static int write_all(int fd, const char *data, size_t len)
 	return 0;
 }
 
-static int sync_folder_of(const char *path)
+int io_sync(const char *path, struct err *err)
 {
-	char *copy = strdup(path);
-	int fd, rc = 0;
+	int fd = open(path, O_RDONLY | O_CLOEXEC), rc = 0;
 
-	if (!copy)
-		return -ENOMEM;
-	fd = open(dirname(copy), O_RDONLY | O_DIRECTORY | O_CLOEXEC);
-	free(copy);
-	if (fd < 0)
-		return -errno;
-	/* Some file systems can't fsync a folder (EINVAL); the rename is then as good as it gets. */
-	if (fsync(fd) < 0 && errno != EINVAL)
-		rc = -errno;
-	close(fd);
+	/* Some file systems can't fsync a folder (EINVAL); the rename is then as good as it gets.
+	 */
+	if (fd < 0 || (fsync(fd) < 0 && errno != EINVAL))
+		rc = err_set(err, errno, "%s: can't be written: %s", path, strerror(errno));
+	if (fd >= 0)
+		close(fd);
 	return rc;
 }
 
-int io_write_atomic(const char *path, const void *data, size_t len, mode_t mode, struct err *err)
+static int sync_folder_of(const char *path, struct err *err)
+{
+	char *copy = strdup(path);
+	int rc = copy ? io_sync(dirname(copy), err)
+		      : err_set(err, ENOMEM, "%s: out of memory", path);
+
+	free(copy);
+	return rc;
+}
+
+static int replace(const char *path, const void *data, size_t len, mode_t mode, bool sync,
+		   struct err *err)
 {
 	char *temp = io_format("%s.XXXXXX", path);
 	int fd, rc;
@@ -115,10 +123,11 @@ int io_write_atomic(const char *path, const void *data, size_t len, mode_t mode,
 	if (fd < 0) {
 		rc = -errno;
 		free(temp);
-		return err_set(err, -rc, "%s: no file can be made beside it: %s", path, strerror(-rc));
+		return err_set(err, -rc, "%s: no file can be made beside it: %s", path,
+			       strerror(-rc));
 	}
 	rc = write_all(fd, data, len);
-	if (rc == 0 && (fchmod(fd, mode) < 0 || fsync(fd) < 0))
+	if (rc == 0 && (fchmod(fd, mode) < 0 || (sync && fsync(fd) < 0)))
 		rc = -errno;
 	if (close(fd) < 0 && rc == 0)
 		rc = -errno;
@@ -126,12 +135,20 @@ int io_write_atomic(const char *path, const void *data, size_t len, mode_t mode,
 		rc = -errno;
 	if (rc < 0)
 		unlink(temp);
-	else
-		rc = sync_folder_of(path);
 	free(temp);
-	if (rc < 0)
-		return err_set(err, -rc, "%s: can't be written: %s", path, strerror(-rc));
-	return 0;
+	return rc < 0 ? err_set(err, -rc, "%s: can't be written: %s", path, strerror(-rc)) : 0;
+}
+
+int io_write_atomic(const char *path, const void *data, size_t len, mode_t mode, struct err *err)
+{
+	int rc = replace(path, data, len, mode, true, err);
+
+	return rc ? rc : sync_folder_of(path, err);
+}
+
+int io_write_soon(const char *path, const void *data, size_t len, mode_t mode, struct err *err)
+{
+	return replace(path, data, len, mode, false, err);
 }
 
 int io_mkdirs(const char *path, mode_t mode, struct err *err)

@@ -25,8 +25,20 @@ int io_read(const char *path, size_t max, char **text, size_t *len, struct err *
 /* The same from an open descriptor, which stays open; name is for the sentence. */
 int io_read_fd(int fd, const char *name, size_t max, char **text, size_t *len, struct err *err);
 
-/* Replaces path by len bytes of data with that mode, atomically. On failure path is as before. */
+/*
+ * Replaces path by len bytes of data with that mode, atomically, and waits until the disk has it. On
+ * failure path is as before.
+ */
 int io_write_atomic(const char *path, const void *data, size_t len, mode_t mode, struct err *err);
+
+/*
+ * The same without waiting for the disk: whole or as before whenever this process ends, but a power
+ * failure may leave path missing or empty. io_sync() makes up for it.
+ */
+int io_write_soon(const char *path, const void *data, size_t len, mode_t mode, struct err *err);
+
+/* Waits until the disk has path, a file or a folder. */
+int io_sync(const char *path, struct err *err);
 
 /* Makes path and its parents (mode for those it makes). An existing folder is fine. */
 int io_mkdirs(const char *path, mode_t mode, struct err *err);

@@ -6,6 +6,7 @@
  * credential that was refused: a wrong key, cluster name or account, or a clock that is off, is no
  * fault of the record and gets mended), anything else try again later. The spool gives a
  * different item each time, so that one that the server can't take does not hold up the others.
+ * What has to wait is brought to the disk here, where nobody waits for it.
  */
 #include "sender.h"
 
@@ -248,6 +249,12 @@ static bool wait_for_work(struct sender *s)
 			return false;
 		if (waiting && now >= s->retry_ns)
 			return true;
+		if (!spool_synced(s->spool)) {
+			pthread_mutex_unlock(&s->lock);
+			spool_sync(s->spool);
+			pthread_mutex_lock(&s->lock);
+			continue;
+		}
 		if (waiting && s->retry_ns < until)
 			until = s->retry_ns;
 		if (s->stop && s->stop_ns < until)
@@ -291,6 +298,9 @@ static void *work(void *arg)
 			back_off(s);
 		}
 	}
+	pthread_mutex_unlock(&s->lock);
+	spool_sync(s->spool); /* what could not be sent */
+	pthread_mutex_lock(&s->lock);
 	s->done = true;
 	pthread_cond_broadcast(&s->wake);
 	pthread_mutex_unlock(&s->lock);

@@ -3,8 +3,9 @@
  * spool.c - see spool.h.
  *
  * The folder is the truth; beside it there are only a list of names that was read from it and is
- * used up in order (so that a long backlog is not listed again for each file), and the items that
- * could not be written, which are tried again before each new one.
+ * used up in order (so that a long backlog is not listed again for each file), the names of the
+ * files that the disk may not have yet, and the items that could not be written, which are tried
+ * again before each new one.
  */
 #include "spool.h"
 
@@ -31,6 +32,8 @@ struct spool {
 	size_t files; /* in out */
 	char **names;
 	size_t name_count, name_at;
+	char *fresh[SPOOL_FILES_MAX]; /* names of files since the last sync */
+	size_t fresh_count;
 	struct spool_item memory[SPOOL_MEMORY_MAX];
 	size_t memory_count, memory_at;
 	uint64_t generation; /* of the map: how often it was replaced */
@@ -71,6 +74,16 @@ static void free_names(struct spool *s)
 	free(s->names);
 	s->names = NULL;
 	s->name_count = s->name_at = 0;
+}
+
+static void forget_fresh(struct spool *s, const char *name)
+{
+	for (size_t i = 0; i < s->fresh_count; i++)
+		if (!strcmp(s->fresh[i], name)) {
+			free(s->fresh[i]);
+			s->fresh[i] = s->fresh[--s->fresh_count];
+			return;
+		}
 }
 
 static int by_kind(const void *a, const void *b)
@@ -156,6 +169,8 @@ void spool_free(struct spool *s)
 		return;
 	for (size_t i = 0; i < s->memory_count; i++)
 		spool_item_clear(&s->memory[i]);
+	for (size_t i = 0; i < s->fresh_count; i++)
+		free(s->fresh[i]);
 	free_names(s);
 	free(s->out);
 	free(s->bad);
@@ -194,20 +209,29 @@ static bool delete_oldest(const char *folder, size_t more_than)
 
 static int write_file(struct spool *s, const char *name, const char *json, struct err *err)
 {
-	char *path = io_format("%s/%s", s->out, name);
+	char *path = io_format("%s/%s", s->out, name), *fresh = strdup(name);
 	bool there;
 	int rc;
 
-	if (!path)
+	if (!path || !fresh) {
+		free(path);
+		free(fresh);
 		return err_set(err, ENOMEM, "%s: out of memory", s->out);
+	}
 	if (s->files >= SPOOL_FILES_MAX && delete_oldest(s->out, SPOOL_FILES_MAX / 2))
 		s->files--;
 	there = access(path, F_OK) == 0;
-	rc = io_write_atomic(path, json, strlen(json), 0600, err);
+	rc = io_write_soon(path, json, strlen(json), 0600, err);
 	if (rc == -ENOENT && io_mkdirs(s->out, 0700, NULL) == 0)
-		rc = io_write_atomic(path, json, strlen(json), 0600, err);
+		rc = io_write_soon(path, json, strlen(json), 0600, err);
 	if (rc == 0 && !there)
 		s->files++;
+	if (rc == 0 && s->fresh_count < SPOOL_FILES_MAX) {
+		forget_fresh(s, name);
+		s->fresh[s->fresh_count++] = fresh;
+	} else {
+		free(fresh);
+	}
 	free(path);
 	return rc;
 }
@@ -272,6 +296,36 @@ int spool_put(struct spool *s, enum spool_kind kind, const char *id, const char 
 	return rc;
 }
 
+bool spool_synced(struct spool *s)
+{
+	bool synced;
+
+	pthread_mutex_lock(&s->lock);
+	synced = s->fresh_count == 0;
+	pthread_mutex_unlock(&s->lock);
+	return synced;
+}
+
+/* One after the other, so that a slow disk holds the lock for no moment. */
+void spool_sync(struct spool *s)
+{
+	char *name;
+
+	do {
+		char *path;
+
+		pthread_mutex_lock(&s->lock);
+		name = s->fresh_count > 0 ? s->fresh[--s->fresh_count] : NULL;
+		pthread_mutex_unlock(&s->lock);
+		path = name ? io_format("%s/%s", s->out, name) : NULL;
+		if (path)
+			io_sync(path, NULL); /* it may be gone meanwhile, and that is as good */
+		free(path);
+		free(name);
+	} while (name);
+	io_sync(s->out, NULL);
+}
+
 size_t spool_pending(struct spool *s)
 {
 	size_t count;
@@ -292,11 +346,16 @@ static bool next_file(struct spool *s, struct spool_item *item)
 			int rc = path ? io_read(path, ITEM_MAX_BYTES, &item->json, &len, NULL)
 				      : -ENOMEM;
 
-			if (rc == -EFBIG)
-				unlink(path); /* not ours */
+			if (rc == -EFBIG || (rc == 0 && len == 0)) {
+				unlink(path); /* not ours, or what a power failure left */
+				rc = -EPROTO;
+			}
 			free(path);
-			if (rc < 0)
+			if (rc < 0) {
+				free(item->json);
+				item->json = NULL;
 				continue;
+			}
 			item->kind = kind_of(name);
 			item->name = strdup(name);
 			item->generation = s->generation;
@@ -350,6 +409,7 @@ void spool_done(struct spool *s, const struct spool_item *item)
 			}
 		if (path && unlink(path) == 0 && s->files > 0)
 			s->files--;
+		forget_fresh(s, item->name);
 	}
 	pthread_mutex_unlock(&s->lock);
 	free(path);

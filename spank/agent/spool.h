@@ -5,6 +5,9 @@
  * ID.json is a record, begin-ID.json a step's begin, map.json the node's map (the newest only);
  * what was refused for good is moved to <spool>/bad/. While the disk is full or read-only a bounded
  * number is kept in memory. Any thread may call.
+ *
+ * A record that is sent at once never has to reach the disk: what is put survives the end of this
+ * process, and a power failure from the next spool_sync() on.
  */
 #ifndef FABRIC_SPOOL_H
 #define FABRIC_SPOOL_H
@@ -36,11 +39,15 @@ struct spool *spool_open(const char *folder, struct err *err);
 void spool_free(struct spool *s);
 
 /*
- * Keeps json. id: RECORD_ID text, NULL for the map. 0: on disk; 1: only in memory, err says why; a
+ * Keeps json. id: RECORD_ID text, NULL for the map. 0: in a file; 1: only in memory, err says why; a
  * negative errno: lost, err says why.
  */
 int spool_put(struct spool *s, enum spool_kind kind, const char *id, const char *json,
 	      struct err *err);
+
+/* Waits until the disk has all that was put before. Puts don't wait for it. */
+void spool_sync(struct spool *s);
+bool spool_synced(struct spool *s);
 
 /* How many wait. */
 size_t spool_pending(struct spool *s);

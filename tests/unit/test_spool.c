@@ -151,6 +151,51 @@ static void a_newer_map_survives_the_old_one(void **state)
 	free(folder);
 }
 
+/* What has arrived need not reach the disk; what waits must. */
+static void only_what_waits_is_synced(void **state)
+{
+	char *folder = test_folder();
+	struct spool *s = spool_open(folder, NULL);
+	struct spool_item item;
+
+	(void)state;
+	assert_true(spool_synced(s));
+	spool_put(s, SPOOL_RECORD, id_a, "1", NULL);
+	assert_false(spool_synced(s));
+	assert_int_equal(spool_next(s, &item), 1);
+	spool_done(s, &item);
+	spool_item_clear(&item);
+	assert_true(spool_synced(s));
+	spool_put(s, SPOOL_RECORD, id_a, "1", NULL);
+	spool_put(s, SPOOL_RECORD, id_b, "2", NULL);
+	spool_put(s, SPOOL_RECORD, id_b, "3", NULL);
+	spool_sync(s);
+	assert_true(spool_synced(s));
+	assert_int_equal(spool_pending(s), 2);
+	spool_free(s);
+	remove_tree(folder);
+	free(folder);
+}
+
+static void a_file_that_lost_its_bytes_is_dropped(void **state)
+{
+	char *folder = test_folder(), *empty = io_format("%s/out/%s.json", folder, id_a);
+	struct spool *s = spool_open(folder, NULL);
+	struct spool_item item;
+
+	(void)state;
+	assert_int_equal(io_write_atomic(empty, "", 0, 0600, NULL), 0);
+	spool_put(s, SPOOL_RECORD, id_b, "2", NULL);
+	assert_int_equal(spool_next(s, &item), 1);
+	assert_string_equal(item.json, "2");
+	spool_item_clear(&item);
+	assert_int_equal(count_files(folder, "out"), 1);
+	spool_free(s);
+	remove_tree(folder);
+	free(empty);
+	free(folder);
+}
+
 static void leftovers_go(void **state)
 {
 	char *folder = test_folder(), *left = io_format("%s/out/%s.json.Ab3xYz", folder, id_a);
@@ -288,9 +333,14 @@ static void offsets(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(in_and_out),	cmocka_unit_test(a_newer_map_survives_the_old_one),
-		cmocka_unit_test(leftovers_go), cmocka_unit_test(memory_while_the_disk_fails),
-		cmocka_unit_test(answers),	cmocka_unit_test(clock_is_learned),
+		cmocka_unit_test(in_and_out),
+		cmocka_unit_test(a_newer_map_survives_the_old_one),
+		cmocka_unit_test(only_what_waits_is_synced),
+		cmocka_unit_test(a_file_that_lost_its_bytes_is_dropped),
+		cmocka_unit_test(leftovers_go),
+		cmocka_unit_test(memory_while_the_disk_fails),
+		cmocka_unit_test(answers),
+		cmocka_unit_test(clock_is_learned),
 		cmocka_unit_test(offsets),
 	};
 

@@ -309,7 +309,7 @@ static void *serve_one(void *arg)
 
 	if (n >= 0)
 		a->request[n] = '\0';
-	if (write(fd, answer, strlen(answer)) < 0)
+	if (send(fd, answer, strlen(answer), MSG_NOSIGNAL) < 0)
 		a->request[0] = '\0';
 	close(fd);
 	free(answer);
