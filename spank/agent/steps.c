@@ -647,12 +647,17 @@ static void take_sample(struct steps *s, struct step *step, const struct sampler
 	step->last_mono_ns = pass->mono_ns;
 }
 
-/* True when this instant of the grid is one of the step's, whose interval may be a longer one. */
+/*
+ * True when this instant of the grid is one of the step's, whose interval may be a longer one. The
+ * begin sample stands for an instant that follows it within half an interval.
+ */
 static bool on_step_grid(struct step *step, const struct sampler_pass *pass)
 {
 	int64_t late;
 
 	if (!pass->nominal_ns || !step->interval_ns || !step->begun)
+		return false;
+	if (step->due_ns == 0 && pass->nominal_ns - step->began_mono_ns < step->interval_ns / 2)
 		return false;
 	if (step->due_ns == 0)
 		step->due_ns = pass->nominal_ns;

@@ -190,6 +190,42 @@ static void a_short_step_makes_no_timeline(void **state)
 	remove_tree(a.folder);
 }
 
+/* A pass at an instant of the grid, so long after the step's begin. */
+static void grid_pass(struct agent *a, const struct packet *begin, int ms)
+{
+	int64_t after = (int64_t)ms * 1000000;
+	uint64_t value = 0;
+	bool valid = false;
+	struct sampler_pass pass = { .t_ns = begin->began_ns + after,
+				     .mono_ns = begin->began_mono_ns + after,
+				     .nominal_ns = begin->began_mono_ns + after,
+				     .ticket = UINT64_MAX,
+				     .values = &value,
+				     .valid = &valid };
+
+	steps_pass(a->steps, &pass);
+}
+
+/* Launching a step is no moment for a database: the instant right behind it is left out. */
+static void the_begin_sample_stands_for_the_next_instant(void **state)
+{
+	struct packet begin = packet_of(PACKET_STEP_BEGIN);
+	struct agent a;
+	char name[256];
+
+	(void)state;
+	start(&a, test_folder());
+	assert_non_null(steps_begin(a.steps, &begin, getpid()));
+	grid_pass(&a, &begin, 1); /* the begin sample */
+	grid_pass(&a, &begin, 10);
+	assert_int_not_equal(access(a.timelines, F_OK), 0);
+	grid_pass(&a, &begin, 60);
+	assert_true(files_in(a.timelines, name) > 0);
+	steps_stop(a.steps, "the test ends");
+	stop(&a);
+	remove_tree(a.folder);
+}
+
 static void an_end_without_a_begin(void **state)
 {
 	struct packet end = packet_of(PACKET_STEP_END);
@@ -334,6 +370,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(a_step_is_recorded),
 		cmocka_unit_test(a_short_step_makes_no_timeline),
+		cmocka_unit_test(the_begin_sample_stands_for_the_next_instant),
 		cmocka_unit_test(an_end_without_a_begin),
 		cmocka_unit_test(killed_after_the_end),
 		cmocka_unit_test(killed_while_it_ran),
