@@ -303,26 +303,36 @@ static void send_some(struct child *c, const char **text, size_t *left)
 		close_fd(&c->in);
 }
 
+struct answer {
+	char *text;
+	size_t len, room;
+};
+
 /* Reads what is there. 1 at the end of the output, 0 for more to come, or a negative errno. */
-static int receive_some(struct child *c, char **text, size_t *len)
+static int receive_some(struct child *c, struct answer *a)
 {
-	char *grown = realloc(*text, *len + 65536 + 1);
 	ssize_t n;
 
-	if (!grown)
-		return -ENOMEM;
-	*text = grown;
-	n = read(c->out, grown + *len, 65536);
+	if (a->room - a->len < 65536 + 1) {
+		size_t room = a->room * 2 + 65536 + 1;
+		char *grown = realloc(a->text, room);
+
+		if (!grown)
+			return -ENOMEM;
+		a->text = grown;
+		a->room = room;
+	}
+	n = read(c->out, a->text + a->len, a->room - a->len - 1);
 	if (n < 0)
 		return errno == EAGAIN || errno == EINTR ? 0 : -errno;
-	*len += (size_t)n;
-	grown[*len] = '\0';
-	if (*len > SLURM_CALL_MAX_BYTES)
+	a->len += (size_t)n;
+	a->text[a->len] = '\0';
+	if (a->len > SLURM_CALL_MAX_BYTES)
 		return -EFBIG;
 	return n == 0;
 }
 
-static int talk(struct child *c, const char *request, int timeout_ms, char **text, size_t *len)
+static int talk(struct child *c, const char *request, int timeout_ms, struct answer *answer)
 {
 	int64_t deadline = io_mono_ns() + (int64_t)timeout_ms * 1000000;
 	size_t left = strlen(request);
@@ -340,7 +350,7 @@ static int talk(struct child *c, const char *request, int timeout_ms, char **tex
 		if (n > 0 && c->in >= 0 && fds[1].revents)
 			send_some(c, &request, &left);
 		if (n > 0 && fds[0].revents)
-			rc = receive_some(c, text, len);
+			rc = receive_some(c, answer);
 	}
 	return rc < 0 ? rc : 0;
 }
@@ -358,9 +368,9 @@ static void end_child(struct child *c)
 int slurm_call(const struct conf *conf, const char *helper, json_object *request, int timeout_ms,
 	       json_object **reply, struct err *err)
 {
-	char *line = json_line(request), *text = NULL;
+	char *line = json_line(request);
+	struct answer answer = { NULL, 0, 0 };
 	struct child child;
-	size_t len = 0;
 	int rc;
 
 	*reply = NULL;
@@ -368,19 +378,19 @@ int slurm_call(const struct conf *conf, const char *helper, json_object *request
 		return err_set(err, ENOMEM, "out of memory");
 	rc = start_child(conf, helper, &child, err);
 	if (rc == 0) {
-		rc = talk(&child, line, timeout_ms, &text, &len);
+		rc = talk(&child, line, timeout_ms, &answer);
 		end_child(&child);
 		if (rc < 0)
 			err_set(err, -rc, "%s: %s", helper,
 				rc == -ETIMEDOUT ? "did not answer in time" : strerror(-rc));
-		else if (len == 0)
+		else if (answer.len == 0)
 			rc = err_set(err, EPROTO,
 				     "%s ended without an answer; is there a slurm.conf that "
 				     "it can read?",
 				     helper);
 	}
 	if (rc == 0) {
-		*reply = json_parse(text, len, "sfabric-slurm", err);
+		*reply = json_parse(answer.text, answer.len, "sfabric-slurm", err);
 		rc = *reply ? 0 : -EPROTO;
 	}
 	if (rc == 0 && !json_object_is_type(*reply, json_type_object)) {
@@ -388,7 +398,7 @@ int slurm_call(const struct conf *conf, const char *helper, json_object *request
 		*reply = NULL;
 		rc = err_set(err, EPROTO, "%s: no JSON object came back", helper);
 	}
-	free(text);
+	free(answer.text);
 	free(line);
 	return rc;
 }
