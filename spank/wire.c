@@ -20,6 +20,7 @@
 #include <unistd.h>
 
 #include "io.h"
+#include "json.h"
 #include "slurmconf.h"
 
 #define CREDENTIAL_TTL_S 60
@@ -286,7 +287,7 @@ static int find_server_uid(const struct conf *conf, uid_t *uid, struct err *err)
 	return 0;
 }
 
-/* Replaces the sealed body of a good answer to a GET by its JSON; the sender must be the server. */
+/* Replaces a sealed body by its JSON; the sender must be the server. */
 static int unseal_reply(const struct conf *conf, const char *path, uid_t server,
 			struct wire_reply *reply, struct err *err)
 {
@@ -309,6 +310,38 @@ static int unseal_reply(const struct conf *conf, const char *path, uid_t server,
 	return 0;
 }
 
+/* HTTP's own status could be anybody's. */
+static int take_status(struct wire_reply *reply, struct err *err)
+{
+	struct json_reader r = { .source = "reply", .err = err };
+	json_object *object = json_parse(reply->json, reply->length, "reply", err);
+
+	if (!object)
+		return -EPROTO;
+	reply->status = (int)json_read_int(&r, object, "status", 200, 599);
+	json_object_put(object);
+	return r.rc;
+}
+
+static int prove(const struct conf *conf, bool get, const char *path, uid_t server,
+		 struct wire_reply *reply, struct err *err)
+{
+	bool needed = get ? reply->status == 200 : wire_final(reply->status);
+	bool sealed = reply->json && !strncmp(reply->json, "MUNGE:", 6);
+	int rc = needed || sealed ? unseal_reply(conf, path, server, reply, err) : 0;
+
+	if (rc == 0 && sealed && !get)
+		rc = take_status(reply, err);
+	if (rc < 0 && needed)
+		return rc;
+	if (rc < 0) { /* a failure by its status, whatever it wants to say */
+		free(reply->json);
+		reply->json = NULL;
+		reply->length = 0;
+	}
+	return 0;
+}
+
 /* A fresh credential for each server: one that was sent can't be sent again. */
 static int ask(const struct conf *conf, const char *method, const char *path, const char *json,
 	       int timeout_ms, struct wire_reply *reply, struct err *err)
@@ -327,14 +360,14 @@ static int ask(const struct conf *conf, const char *method, const char *path, co
 
 		if (!credential)
 			return -EAGAIN;
+		wire_reply_clear(reply);
 		rc = exchange(conf->servers[i], path, get ? NULL : credential,
 			      get ? credential : NULL, timeout_ms, reply, err);
 		free(credential);
+		rc = rc ? rc : prove(conf, get, path, server, reply, err);
 		if (rc == 0)
 			break;
 	}
-	if (rc == 0 && get && reply->status == 200)
-		rc = unseal_reply(conf, path, server, reply, err);
 	if (rc < 0)
 		wire_reply_clear(reply);
 	return rc;

@@ -46,6 +46,7 @@ struct sender {
 	int64_t pause_ns;
 	bool told_server, told_disk; /* said once, until it works again */
 	char *map; /* the last one that arrived: sent again to measure the clock */
+	uint64_t map_generation;
 	bool clock_known;
 	int64_t clock_at_ns, clock_offset_ns, clock_bound_ns;
 	int64_t clock_real_minus_mono_ns; /* at that time */
@@ -154,13 +155,6 @@ static char *error_of(const struct wire_reply *reply)
 	return text;
 }
 
-/* 4xx says that this message is of no use, but for a refused credential and a busy server. */
-static bool refused_for_good(int status)
-{
-	return status >= 400 && status < 500 && status != 401 && status != 403 && status != 408 &&
-	       status != 429;
-}
-
 static void arrived(struct sender *s, const struct spool_item *item)
 {
 	spool_done(s->spool, item);
@@ -169,6 +163,7 @@ static void arrived(struct sender *s, const struct spool_item *item)
 
 		free(s->map);
 		s->map = copy;
+		s->map_generation = item->generation;
 	}
 	if (s->told_server)
 		agent_say(&s->log, LOG_NOTICE, "sfabricctld answers again");
@@ -183,8 +178,8 @@ static bool send_item(struct sender *s, const struct spool_item *item, int timeo
 	int rc =
 		wire_post(s->conf, spool_path_of(item->kind), item->json, timeout_ms, &reply, &err);
 	char *error = rc < 0 ? NULL : error_of(&reply);
-	bool good = rc == 0 && reply.status >= 200 && reply.status < 300;
-	bool bad = rc == 0 && refused_for_good(reply.status);
+	bool final = rc == 0 && wire_final(reply.status);
+	bool good = final && reply.status < 300, bad = final && !good;
 
 	if (rc == 0)
 		measure_clock(s, &reply);
@@ -208,7 +203,7 @@ static bool send_item(struct sender *s, const struct spool_item *item, int timeo
 	}
 	free(error);
 	wire_reply_clear(&reply);
-	return good || bad;
+	return final;
 }
 
 /* The next pause: twice the last one, and half to one and a half of that. */
@@ -234,7 +229,7 @@ static void refresh_clock(struct sender *s)
 		return;
 	s->clock_at_ns = now; /* not again before the next turn, whatever becomes of it */
 	s->clock_bound_ns += EXCHANGE_NS / DRIFT;
-	spool_put(s->spool, SPOOL_MAP, NULL, s->map, NULL);
+	spool_repeat_map(s->spool, s->map, s->map_generation);
 }
 
 /* Waits for work. False: the end. With the lock held. */

@@ -296,6 +296,14 @@ int spool_put(struct spool *s, enum spool_kind kind, const char *id, const char 
 	return rc;
 }
 
+void spool_repeat_map(struct spool *s, const char *json, uint64_t generation)
+{
+	pthread_mutex_lock(&s->lock);
+	if (s->generation == generation)
+		write_file(s, MAP_NAME, json, NULL);
+	pthread_mutex_unlock(&s->lock);
+}
+
 bool spool_synced(struct spool *s)
 {
 	bool synced;

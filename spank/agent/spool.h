@@ -45,6 +45,9 @@ void spool_free(struct spool *s);
 int spool_put(struct spool *s, enum spool_kind kind, const char *id, const char *json,
 	      struct err *err);
 
+/* The map of that generation once more; nothing when a newer one was put meanwhile. */
+void spool_repeat_map(struct spool *s, const char *json, uint64_t generation);
+
 /* Waits until the disk has all that was put before. Puts don't wait for it. */
 void spool_sync(struct spool *s);
 bool spool_synced(struct spool *s);

@@ -34,12 +34,17 @@ static void reply_json(struct http_reply *reply, int status, json_object *object
 	json_object_put(object);
 }
 
-static void reply_error(struct http_reply *reply, int status, const char *why)
+static json_object *error_object(const char *why)
 {
 	json_object *object = json_object_new_object();
 
 	json_put_string(object, "error", why);
-	reply_json(reply, status, object);
+	return object;
+}
+
+static void reply_error(struct http_reply *reply, int status, const char *why)
+{
+	reply_json(reply, status, error_object(why));
 }
 
 /* What a negative errno of ours is in HTTP. */
@@ -198,26 +203,50 @@ static const struct {
 	{ "/v1/record", RECORD_VERSION, take_record },
 };
 
-static void reply_times(struct http_reply *reply, int64_t received_ns)
+static json_object *times_object(int64_t received_ns)
 {
 	json_object *object = json_object_new_object();
 
 	json_put_int(object, "received_ns", received_ns);
 	json_put_int(object, "sent_ns", io_now_ns());
-	reply_json(reply, 200, object);
+	return object;
 }
 
+/* For root of a node: what the answer says of its message must come from nobody else. */
+static void reply_sealed(const struct service *s, const char *path, struct http_reply *reply,
+			 int status, json_object *object)
+{
+	struct err err = { "" };
+	char *line, *sealed = NULL;
+
+	json_put_int(object, "status", status);
+	line = json_line(object);
+	json_object_put(object);
+	if (line)
+		sealed = wire_seal(s->conf, "REPLY", path, line, 0, &err);
+	free(line);
+	if (!sealed) {
+		reply_error(reply, 503, err.text[0] ? err.text : "out of memory");
+		return;
+	}
+	reply->status = status;
+	reply->body = sealed;
+	reply->type = "text/plain";
+}
+
+/* *uid: who sent it, -1 while that is not proven. */
 static int take_post(struct service *s, size_t which, const struct http_request *q, int64_t now_ns,
-		     struct err *err)
+		     uid_t *uid, struct err *err)
 {
 	json_object *object;
 	char *json = NULL;
-	uid_t uid = 0;
-	int rc = open_credential(s, q->body, "POST", q->path, &uid, &json, err);
+	int rc = open_credential(s, q->body, "POST", q->path, uid, &json, err);
 
-	if (rc == 0 && uid != 0)
+	if (rc < 0)
+		*uid = (uid_t)-1;
+	else if (*uid != 0)
 		rc = err_set(err, EPERM, "only root of a node may tell, not uid %u",
-			     (unsigned int)uid);
+			     (unsigned int)*uid);
 	if (rc == 0) {
 		object = json_parse(json, strlen(json), q->path + 4, err);
 		rc = object ? check_version(object, q->path, posts[which].version, err) : -EPROTO;
@@ -232,8 +261,10 @@ static void handle_post(struct service *s, const struct http_request *q, struct 
 {
 	int64_t now_ns = io_now_ns();
 	struct err err = { "" };
+	json_object *object;
 	size_t which = 0;
-	int rc;
+	uid_t uid = 0;
+	int rc, status;
 
 	while (which < sizeof(posts) / sizeof(posts[0]) && strcmp(posts[which].path, q->path) != 0)
 		which++;
@@ -246,13 +277,14 @@ static void handle_post(struct service *s, const struct http_request *q, struct 
 		reply_error(reply, 503, "switched off");
 		return;
 	}
-	rc = take_post(s, which, q, now_ns, &err);
-	if (rc < 0) {
-		reply_error(reply, status_of(rc), err.text);
-		return;
-	}
-	reply_times(reply, now_ns);
-	if (which != 1) /* a map changes no job by itself */
+	rc = take_post(s, which, q, now_ns, &uid, &err);
+	object = rc < 0 ? error_object(err.text) : times_object(now_ns);
+	status = rc < 0 ? status_of(rc) : 200;
+	if (uid == 0)
+		reply_sealed(s, q->path, reply, status, object);
+	else
+		reply_json(reply, status, object);
+	if (rc == 0 && which != 1) /* a map changes no job by itself */
 		service_ring(s, false);
 }
 

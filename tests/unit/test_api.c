@@ -256,6 +256,31 @@ static void statuses_tell_what_to_do_with_a_message(void **state)
 	free(begin);
 }
 
+/* Root's answer is sealed, and says the status again; nobody else gets one. */
+static void answers_to_root_are_proven(void **state)
+{
+	struct fixture *f = *state;
+	char *record = golden_record(), *body = NULL, *json;
+	uid_t uid;
+
+	need_root_and_munged(f);
+	assert_int_equal(post_as(f, 0, "/v1/record", record, &body), 200);
+	assert_int_equal(wire_open(&f->conf, body, "REPLY", "/v1/record", &uid, &json, NULL), 0);
+	assert_non_null(strstr(json, "\"status\":200"));
+	assert_non_null(strstr(json, "\"received_ns\""));
+	free(json);
+	free(body);
+	assert_int_equal(post_as(f, 0, "/v1/record", "[]", &body), 400);
+	assert_int_equal(wire_open(&f->conf, body, "REPLY", "/v1/record", &uid, &json, NULL), 0);
+	assert_non_null(strstr(json, "\"status\":400"));
+	free(json);
+	free(body);
+	assert_int_equal(post_as(f, OWNER, "/v1/record", record, &body), 403);
+	assert_non_null(strstr(body, "\"error\""));
+	free(body);
+	free(record);
+}
+
 static void only_root_tells(void **state)
 {
 	struct fixture *f = *state;
@@ -362,6 +387,7 @@ int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(statuses_tell_what_to_do_with_a_message),
+		cmocka_unit_test(answers_to_root_are_proven),
 		cmocka_unit_test(only_root_tells),
 		cmocka_unit_test(jobs_are_shown_to_some),
 		cmocka_unit_test(a_silent_slurm_is_no_permission),

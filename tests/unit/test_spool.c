@@ -145,6 +145,17 @@ static void a_newer_map_survives_the_old_one(void **state)
 	spool_item_clear(&item);
 	assert_int_equal(spool_next(s, &item), 1);
 	assert_string_equal(item.json, "2");
+	spool_done(s, &item);
+	spool_put(s, SPOOL_MAP, NULL, "3", NULL);
+	spool_repeat_map(s, "2", item.generation); /* too late */
+	spool_item_clear(&item);
+	assert_int_equal(spool_next(s, &item), 1);
+	assert_string_equal(item.json, "3");
+	spool_done(s, &item);
+	spool_repeat_map(s, "3", item.generation);
+	spool_item_clear(&item);
+	assert_int_equal(spool_next(s, &item), 1);
+	assert_string_equal(item.json, "3");
 	spool_item_clear(&item);
 	spool_free(s);
 	remove_tree(folder);

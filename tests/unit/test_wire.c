@@ -217,7 +217,8 @@ static void broken_credentials_are_refused(void **state)
 		assert_true(open_once(f, cut, "GET", "/v1/jobs/1", &json) < 0);
 		free(cut);
 		/* the highest of a digit's six bits: the low ones of the last digit are padding */
-		credential[i] = (was >= 'A' && was <= 'Z') || (was >= 'a' && was <= 'f') ? '0' : 'A';
+		credential[i] =
+			(was >= 'A' && was <= 'Z') || (was >= 'a' && was <= 'f') ? '0' : 'A';
 		if (open_once(f, credential, "GET", "/v1/jobs/1", &json) == 0)
 			fail_msg("byte %zu was changed and nobody minded", i);
 		credential[i] = was;
@@ -291,6 +292,7 @@ struct one_answer {
 	const char *status;
 	const char *body; /* NULL: the sealed text */
 	const char *json;
+	const char *path; /* NULL: that of the GET */
 	uid_t seal_uid;
 	char request[8192];
 };
@@ -300,9 +302,9 @@ static void *serve_one(void *arg)
 	struct one_answer *a = arg;
 	int fd = accept(a->fd, NULL, NULL);
 	ssize_t n = read(fd, a->request, sizeof(a->request) - 1);
-	char *sealed =
-		a->body ? strdup(a->body)
-			: wire_seal(&a->f->conf, "REPLY", "/v1/jobs/5", a->json, a->seal_uid, NULL);
+	char *sealed = a->body ? strdup(a->body)
+			       : wire_seal(&a->f->conf, "REPLY", a->path ? a->path : "/v1/jobs/5",
+					   a->json, a->seal_uid, NULL);
 	char *answer =
 		io_format("HTTP/1.1 %s\r\nContent-Length: %zu\r\nConnection: close\r\n\r\n%s",
 			  a->status, strlen(sealed), sealed);
@@ -333,17 +335,23 @@ static int listen_here(struct fixture *f)
 	return fd;
 }
 
-static int get_from(struct one_answer *a, struct wire_reply *reply, struct err *err)
+static int ask_one(struct one_answer *a, bool get, struct wire_reply *reply, struct err *err)
 {
 	pthread_t thread;
 	int rc;
 
 	a->fd = listen_here(a->f);
 	assert_int_equal(pthread_create(&thread, NULL, serve_one, a), 0);
-	rc = wire_get(&a->f->conf, "/v1/jobs/5", 5000, reply, err);
+	rc = get ? wire_get(&a->f->conf, "/v1/jobs/5", 5000, reply, err)
+		 : wire_post(&a->f->conf, "/v1/record", "{}", 5000, reply, err);
 	pthread_join(thread, NULL);
 	close(a->fd);
 	return rc;
+}
+
+static int get_from(struct one_answer *a, struct wire_reply *reply, struct err *err)
+{
+	return ask_one(a, true, reply, err);
 }
 
 static void a_sealed_answer_is_opened(void **state)
@@ -381,6 +389,41 @@ static void unsealed_and_refusing_answers(void **state)
 	wire_reply_clear(&reply);
 }
 
+/* What somebody on the server's port says does not make a node throw a message away. */
+static void only_the_server_ends_a_message(void **state)
+{
+	struct one_answer a = { .f = *state, .body = "{\"received_ns\":1,\"sent_ns\":2}" };
+	static const char *const final[] = { "200 OK", "204 Nothing", "400 Bad", "404 Not Found" };
+	struct wire_reply reply;
+	struct err err = { "" };
+
+	need_munged(a.f);
+	for (size_t i = 0; i < sizeof(final) / sizeof(final[0]); i++) {
+		a.status = final[i];
+		assert_true(ask_one(&a, false, &reply, &err) < 0);
+		assert_null(reply.json);
+	}
+	a.status = "503 Busy";
+	assert_int_equal(ask_one(&a, false, &reply, &err), 0);
+	assert_int_equal(reply.status, 503);
+	wire_reply_clear(&reply);
+
+	a.body = NULL;
+	a.seal_uid = geteuid();
+	a.path = "/v1/record";
+	a.json = "{\"status\":200,\"received_ns\":1}";
+	a.status = "400 Bad"; /* changed on the way */
+	assert_int_equal(ask_one(&a, false, &reply, &err), 0);
+	assert_int_equal(reply.status, 200);
+	assert_string_equal(reply.json, a.json);
+	wire_reply_clear(&reply);
+	a.json = "{}";
+	assert_true(ask_one(&a, false, &reply, &err) < 0);
+	a.json = "{\"status\":200}";
+	a.path = "/v1/map"; /* the answer to another message */
+	assert_true(ask_one(&a, false, &reply, &err) < 0);
+}
+
 static void nobody_there(void **state)
 {
 	struct fixture *f = *state;
@@ -408,6 +451,7 @@ int main(void)
 		cmocka_unit_test(cluster_comes_from_slurm_conf),
 		cmocka_unit_test(a_sealed_answer_is_opened),
 		cmocka_unit_test(unsealed_and_refusing_answers),
+		cmocka_unit_test(only_the_server_ends_a_message),
 		cmocka_unit_test(nobody_there),
 	};
 
