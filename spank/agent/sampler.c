@@ -124,6 +124,8 @@ static void hand_back(struct worker *w)
 	pthread_mutex_lock(&s->lock);
 	atomic_store(atomic_load(&w->hazard)->hung, false);
 	s->hung_count--;
+	s->rescan = true; /* a search that hung has found nothing yet */
+	pthread_cond_broadcast(&s->wake);
 	pthread_mutex_unlock(&s->lock);
 }
 

@@ -74,6 +74,7 @@ struct agent {
 	int spare_fd;	 /* given up to take and close a connection when there is no other left */
 	bool own_socket; /* ours to remove: not systemd's */
 	bool off, stop;
+	bool deaf; /* the listening socket is not watched until the next tick */
 	struct spool *spool;
 	struct sender *sender;
 	struct sampler *sampler;
@@ -242,6 +243,16 @@ static void turn_away(struct agent *a)
 	keep_spare(a);
 }
 
+/* Without files or memory the queue can't be emptied, and would wake us without end. */
+static void stop_listening(struct agent *a, int cause)
+{
+	char text[128];
+
+	snprintf(text, sizeof(text), "connections wait: %s", strerror(cause));
+	complain(a, text);
+	a->deaf = epoll_ctl(a->epoll_fd, EPOLL_CTL_DEL, a->listen_fd, NULL) == 0;
+}
+
 static void accept_some(struct agent *a)
 {
 	for (int i = 0; i < ACCEPTS_A_TURN; i++) {
@@ -251,6 +262,8 @@ static void accept_some(struct agent *a)
 			turn_away(a);
 			continue;
 		}
+		if (fd < 0 && errno != EAGAIN && errno != EINTR && errno != ECONNABORTED)
+			stop_listening(a, errno);
 		if (fd < 0)
 			return;
 		if (add_connection(a, fd) < 0)
@@ -415,6 +428,8 @@ static void tick(struct agent *a)
 
 	a->tick_ns = now;
 	keep_spare(a);
+	if (a->deaf && watch_fd(a, a->listen_fd, &a->listen) == 0)
+		a->deaf = false;
 	if (sampler_check(a->sampler, now, path, sizeof(path)))
 		agent_say(&agent_log, LOG_WARNING,
 			  "reading %s has not come back for two seconds: its counters are unknown "

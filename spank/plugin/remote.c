@@ -171,7 +171,7 @@ static void load_env(struct plugin *p)
 	fault = fd < 0 ? strerror(errno) : env_file_fault(fd, p);
 	if (fd >= 0)
 		close(fd);
-	if (fault)
+	if (fault && p->sock >= 0) /* without sfabricd there is a line already */
 		slurm_info("fabric: %s: %s: tasks get no adapter lists", path, fault);
 }
 
@@ -232,8 +232,10 @@ static void connect_sfabricd(struct plugin *p)
 	    connect(p->sock, (const struct sockaddr *)&address, sizeof(address)) == 0 &&
 	    check_peer(p->sock) == 0)
 		return;
-	slurm_info("fabric: %s: %s: sfabricd is not told of this step", address.sun_path,
-		   strerror(errno));
+	if (!p->lost)
+		slurm_info("fabric: %s: %s: sfabricd is not told of this step", address.sun_path,
+			   strerror(errno));
+	p->lost = true;
 	if (p->sock >= 0)
 		close(p->sock);
 	p->sock = -1;
@@ -295,8 +297,8 @@ void plugin_remote_begin(spank_t spank, struct plugin *p)
 	p->pid = getpid();
 	share_clock(p);
 	fill_step(spank, p, step);
-	choose_env(p);
 	connect_sfabricd(p);
+	choose_env(p);
 	send_packet(p, &p->step);
 }
 
@@ -334,16 +336,20 @@ void plugin_remote_end(struct plugin *p, struct plugin_instant hook_began)
 		return;
 	p->step.kind = PACKET_STEP_END;
 	p->step.ended_ns = real_ns();
-	p->step.hooks_us = to_us(atomic_load(&p->clock->stepd_ns) + atomic_load(&p->clock->task_ns) +
-				 (uint64_t)(now.mono_ns - hook_began.mono_ns));
+	p->step.hooks_us =
+		to_us(atomic_load(&p->clock->stepd_ns) + atomic_load(&p->clock->task_ns) +
+		      (uint64_t)(now.mono_ns - hook_began.mono_ns));
 	if (!send_packet(p, &p->step)) { /* sfabricd came or came back after the step began */
 		connect_sfabricd(p);
 		send_packet(p, &p->step);
 	}
 	now = plugin_now();
-	slurm_debug("fabric: our hooks in %u.%s took %u us, %u us of CPU", p->step.job,
-		    step_format(p->step.step, step), p->step.hooks_us,
-		    to_us(atomic_load(&p->clock->cpu_ns) + (uint64_t)(now.cpu_ns - hook_began.cpu_ns)));
+	slurm_debug(
+		"fabric: our hooks in %u.%s took %u us, %u us of CPU", p->step.job,
+		step_format(p->step.step, step),
+		to_us(atomic_load(&p->clock->stepd_ns) + atomic_load(&p->clock->task_ns) +
+		      (uint64_t)(now.mono_ns - hook_began.mono_ns)),
+		to_us(atomic_load(&p->clock->cpu_ns) + (uint64_t)(now.cpu_ns - hook_began.cpu_ns)));
 	if (p->sock >= 0)
 		close(p->sock);
 	p->sock = -1;

@@ -267,7 +267,9 @@ static int start_child(const struct conf *conf, const char *helper, struct child
 	int rc = ENOMEM;
 
 	c->in = c->out = -1;
-	if (!slurm_conf || line)
+	if (access(helper, X_OK) < 0) /* not every posix_spawn() tells */
+		rc = errno;
+	else if (!slurm_conf || line)
 		rc = socketpair(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC, 0, in) < 0 ||
 				     pipe2(out, O_CLOEXEC) < 0
 			     ? errno

@@ -494,6 +494,46 @@ static void a_read_that_hangs_is_left_alone(void **state)
 	free(root);
 }
 
+/* A search for devices that hung has found none: it is made again when it came back. */
+static void a_search_that_hangs_is_made_again(void **state)
+{
+	char *root = test_folder(), path[512];
+	char *fifo = io_format("%s/sys/class/infiniband/mlx5_0/ports/1/link_layer", root);
+	int notify = eventfd(0, EFD_NONBLOCK), fd;
+	struct sampler_pass *pass = NULL;
+	struct sampler *s;
+
+	(void)state;
+	write_text(root, "sys/class/infiniband/mlx5_0/ports/1/counters/port_rcv_data", "7\n");
+	assert_int_equal(mkfifo(fifo, 0600), 0);
+	s = sampler_start(root, notify, NULL);
+	assert_non_null(s);
+	for (int i = 0; i < 1000 && !sampler_hung(s, path, sizeof(path)); i++) {
+		sampler_check(s, io_mono_ns(), path, sizeof(path));
+		usleep(10000);
+	}
+	assert_true(sampler_hung(s, path, sizeof(path)));
+	fd = open(fifo, O_RDWR | O_NONBLOCK);
+	assert_true(fd >= 0);
+	unlink(fifo); /* who waits gets an answer, who comes later none */
+	assert_true(write(fd, "InfiniBand\n", 11) == 11);
+	close(fd);
+	for (int i = 0; i < 100 && (!pass || !pass->series || pass->series->count == 0); i++) {
+		sampler_pass_free(pass);
+		pass = wait_for(s, sampler_request(s), 5000);
+		usleep(10000);
+	}
+	assert_non_null(pass);
+	assert_non_null(pass->series);
+	assert_true(pass->series->count > 0);
+	sampler_pass_free(pass);
+	sampler_stop(s);
+	close(notify);
+	remove_tree(root);
+	free(fifo);
+	free(root);
+}
+
 static void the_grid_is_dithered_and_even(void **state)
 {
 	int notify = eventfd(0, EFD_NONBLOCK), seen = 0;
@@ -563,6 +603,7 @@ int main(void)
 		cmocka_unit_test(descendants_are_adopted),
 		cmocka_unit_test(sampler_reads_on_request),
 		cmocka_unit_test(a_read_that_hangs_is_left_alone),
+		cmocka_unit_test(a_search_that_hangs_is_made_again),
 		cmocka_unit_test(the_grid_is_dithered_and_even),
 		cmocka_unit_test(a_restless_grid_is_one),
 		cmocka_unit_test(long_texts_are_whole),
