@@ -43,8 +43,8 @@ struct tally_end {
 
 struct tally_step { /* what the records of one step add up to */
 	uint32_t step;
-	uint32_t nodes; /* 0 unknown */
-	size_t records;
+	uint32_t nodes;		 /* 0 unknown */
+	size_t records, partial; /* partial: those that do not cover the whole step */
 	int64_t elapsed_ns;
 	char **names; /* of the nodes; sorted and each once after settle() */
 	size_t name_count, name_room;
@@ -419,6 +419,7 @@ int tally_add(struct tally *t, const struct record *r)
 	add_totals(step, r);
 	rc = add_worst(step, r);
 	rc = rc || !r->end ? rc : add_end(step, r->end);
+	step->partial += r->partial != NULL;
 	rc = rc || !r->partial ? rc : add_reason(step, r->node, r->partial);
 	return rc ? rc : add_ports(step, r);
 }
@@ -764,12 +765,19 @@ static int put_class(json_object *object, const struct view *v)
 
 /* ---- what a step's records say together ---- */
 
-/* False when it is not known, or more than a number can say. */
+/*
+ * False when it is not known, or more than a number can say. Nothing counted by some while others
+ * don't know is not nothing.
+ */
 static bool step_total(const struct step_view *step, enum meaning m, uint64_t *total)
 {
-	if (!step->sum || !step->sum->totals[m].known || step->sum->totals[m].overflow)
+	const struct tally_step *sum = step->sum;
+
+	if (!sum || !sum->totals[m].known || sum->totals[m].overflow)
 		return false;
-	*total = step->sum->totals[m].sum;
+	*total = sum->totals[m].sum;
+	if (*total == 0 && sum->totals[m].known < sum->records)
+		return false;
 	return *total <= INT64_MAX; /* JSON numbers of ours are at most that */
 }
 
@@ -796,7 +804,7 @@ static int put_totals(json_object *object, const struct step_view *step, bool sm
 }
 
 /* "unknown_on": how many of the nodes' records do not know a total that is there. */
-static int put_unknown_on(json_object *object, const struct step_view *step)
+static int put_unknown_on(json_object *object, const struct step_view *step, bool small)
 {
 	json_object *few = NULL;
 	uint64_t total;
@@ -805,7 +813,8 @@ static int put_unknown_on(json_object *object, const struct step_view *step)
 	for (int m = 0; rc == 0 && m < M_COUNT; m++) {
 		size_t known;
 
-		if (!step_total(step, (enum meaning)m, &total))
+		if ((small && !small_total((enum meaning)m)) ||
+		    !step_total(step, (enum meaning)m, &total))
 			continue;
 		known = step->sum->totals[m].known;
 		if (known == step->sum->records)
@@ -1040,7 +1049,7 @@ static json_object *step_story(const struct view *v, const struct step_view *ste
 	rc = rc ? rc : put_partial(object, step);
 	rc = rc ? rc : totals ? put_totals(totals, step, false) : -ENOMEM;
 	rc = rc ? rc : json_put_value(object, "totals", json_object_get(totals));
-	rc = rc ? rc : put_unknown_on(object, step);
+	rc = rc ? rc : put_unknown_on(object, step, false);
 	if (rc == 0 && l->worst)
 		rc = put_worst(object, step);
 	rc = rc ? rc : put_suspects(object, v, step, l->suspects);
@@ -1059,7 +1068,10 @@ static json_object *step_field(const struct view *v, const struct step_view *ste
 	json_object *object = json_object_new_object();
 	int rc = object ? put_step_head(object, step, true) : -ENOMEM;
 
+	if (rc == 0 && step->sum && step->sum->partial)
+		rc = json_put_u64(object, "partial", step->sum->partial);
 	rc = rc ? rc : put_totals(object, step, l->small_totals);
+	rc = rc ? rc : put_unknown_on(object, step, l->small_totals);
 	rc = rc ? rc : put_suspects(object, v, step, l->suspects);
 	if (rc == 0)
 		return object;

@@ -539,6 +539,19 @@ static void sums_say_what_they_stand_on(void **state)
 	assert_int_equal(named, 1);
 	json_object_put(story);
 	tally_free(s.tally);
+
+	/* What sacct shows says it as well; and no 0 of some stands for those who don't know. */
+	record_add(records[0], "node", M_STALL_CPU_US, 0);
+	records[1]->partial = strdup("sfabricd was restarted");
+	s.tally = tally_of(records, 3);
+	story = story_field(&s, JOBFIELD_FINAL_MAX);
+	step = json_object_array_get_idx(array_of(story, "steps"), 0);
+	assert_string_equal(string_in(step, "partial"), "1");
+	assert_string_equal(string_in(step, "cpu_us"), "5");
+	assert_string_equal(string_in(array_of(step, "unknown_on"), "cpu_us"), "2");
+	assert_null(string_in(step, "stall_cpu_us"));
+	json_object_put(story);
+	tally_free(s.tally);
 	for (int i = 0; i < 3; i++)
 		record_free(records[i]);
 }
