@@ -1,9 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
-dist_man_MANS += contrib/fabric.conf.5
-dist_systemdunit_DATA = \
-	contrib/systemd/sfabricctld.service \
-	contrib/systemd/sfabricd.service \
-	contrib/systemd/sfabricd.socket
+man_MANS += contrib/fabric.conf.5
+GENERATED += contrib/fabric.conf.5
+nodist_systemdunit_DATA = contrib/systemd/sfabricctld.service contrib/systemd/sfabricd.service
+dist_systemdunit_DATA = contrib/systemd/sfabricd.socket
+GENERATED += $(nodist_systemdunit_DATA)
 exampledir = $(docdir)/examples
 dist_example_DATA = contrib/fabric.conf contrib/plugstack.conf
 EXTRA_DIST += \

@@ -99,7 +99,8 @@ spank_libserver_la_LIBADD = spank/libwire.la include/libhosts.la include/libcore
 spank_sfabricctld_SOURCES = spank/server/sfabricctld.c
 spank_sfabricctld_CPPFLAGS = $(SERVER_CPPFLAGS)
 spank_sfabricctld_LDADD = spank/libserver.la
-dist_man_MANS += spank/server/sfabricctld.8
+man_MANS += spank/server/sfabricctld.8
+GENERATED += spank/server/sfabricctld.8
 
 # libslurmfull has what libslurm lacks for slurmdbd's error paths; the two never meet in a process,
 # so hosts.c is compiled in here and libhosts.la is not.

@@ -683,7 +683,7 @@ static void release(struct agent *a)
 static const char usage[] =
 	"usage: sfabricd [--foreground] [-f FILE] [-n NODE]\n"
 	"The node agent of slurm-fabric; see sfabricd(8).\n"
-	"  -f, --config FILE   fabric.conf to read\n"
+	"  -f, --conf FILE     fabric.conf to read\n"
 	"  -n, --node NODE     name of this node; the host name up to its first dot\n"
 	"      --foreground    accepted: sfabricd never leaves the foreground\n"
 	"  -h, --help          this text\n"
@@ -694,7 +694,7 @@ static int read_options(int argc, char **argv, struct options *options)
 {
 	static const struct option table[] = {
 		{ "foreground", no_argument, NULL, 'F' },
-		{ "config", required_argument, NULL, 'f' },
+		{ "conf", required_argument, NULL, 'f' },
 		{ "node", required_argument, NULL, 'n' },
 		{ "help", no_argument, NULL, 'h' },
 		{ "version", no_argument, NULL, 'V' },
