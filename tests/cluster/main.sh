@@ -1,0 +1,284 @@
+# SPDX-License-Identifier: GPL-2.0-or-later
+# shellcheck shell=bash disable=SC2154 # what is not set here comes from `run`
+#
+# main.sh - the main job, and the first things that can go wrong around it.
+
+test_same_as_without_us() {
+    local job
+    job=$(reference plain)
+    same_as_without_us plain
+    diff <(sed '/SLURM.*=/d' "$work/bare.env" | sort) <(sed '/SLURM.*=/d' "$work/plain.env" | sort) >&2
+    job=$(reference flags --fabric=compact --fabric-env=ucx,nccl,nvshmem --fabric-sample=500ms)
+    same_as_without_us flags
+    grep -q '^UCX_NET_DEVICES=mlx5' "$work/flags.env"
+    grep -q '^NCCL_IB_HCA==mlx5' "$work/flags.env"
+    wait_until 60 final "$job"
+    is "$(show "$job" | ask 'sorted((s["step"], s["nodes"], s["reported"]) for s in d["steps"])')" \
+        "[('0', 1, 1), ('1', 2, 2), ('2', 2, 2), ('3', 2, 2), ('batch', 1, 1)]"
+    is "$(show "$job" | ask 'sorted({r["sampling"]["interval_ns"] for s in d["steps"] for r in s["records"]})')" "[500000000]"
+}
+
+test_user_variables_are_left_alone() {
+    local job
+    job=$(submit -N1 -n1 --gpus-per-node=8 --fabric-env=ucx,nccl <<EOF
+export UCX_NET_DEVICES=mine
+srun env > $work/user.env
+EOF
+    )
+    wait_job "$job"
+    grep -qx 'UCX_NET_DEVICES=mine' "$work/user.env"
+    grep -q '^NCCL_IB_HCA==mlx5' "$work/user.env"
+}
+
+test_agent_absent() {
+    local node job
+    for node in "${nodes[@]}"; do cluster stop "$run" "sfabricd.$node"; done
+    job=$(reference absent --fabric=compact --fabric-env=ucx)
+    for node in "${nodes[@]}"; do cluster start "$run" "sfabricd.$node"; done
+    same_as_without_us absent
+    grep -q '^UCX_NET_DEVICES=' "$work/absent.env" && fail "a list of an agent that is away was used"
+    sleep 3
+    is "$(admin_comment "$job")" "" "nothing is known of the job"
+}
+
+test_agent_stopped() {
+    local node job
+    for node in "${nodes[@]}"; do cluster signal "$run" "sfabricd.$node" STOP; done
+    job=$(reference stopped --fabric=compact)
+    for node in "${nodes[@]}"; do cluster cont "$run" "sfabricd.$node"; done
+    same_as_without_us stopped
+    # what queued is read late, and the records say how late
+    wait_until 60 final "$job"
+    is "$(show "$job" | ask 'step("1")["reported"]')" 2
+    is "$(show "$job" | ask 'all(r.get("partial") or r["sampling"]["begin_gap_ns"] > 10**9 for r in step("1")["records"])')" True
+}
+
+job_agent_killed() {
+    local job node
+    job=$(sleeper 4 6 --gpus-per-node=8 --fabric=compact)
+    wait_until 30 step_running "$job" 0 >&2
+    sleep 2
+    node=$(hosts_of "$job" | tail -n 1)
+    cluster kill "$run" "sfabricd.$node" >&2
+    sleep 1
+    cluster start "$run" "sfabricd.$node" >&2
+    echo "$job"
+}
+test_agent_killed_in_mid_step() {
+    local node
+    same_job agent_killed
+    has "$(cat "$work/agent_killed.yes")" ".0|FAILED|3:0"
+    node=$(ctl scontrol show hostnames "$(ctl sacct -n -X -P -j "$jobs" -o NodeList)" | tail -n 1)
+    wait_until 60 final "$jobs"
+    is "$(show "$jobs" | ask 'step("0")["reported"]')" 4
+    is "$(show "$jobs" | ask "sorted({r['node'] for r in step('0')['records'] if r.get('partial')})")" "['$node']"
+    # sacct says it, too
+    has "$(admin_comment "$jobs")" '"partial":'
+}
+
+test_service_down() {
+    local job node
+    cluster kill "$run" sfabricctld
+    job=$(reference noservice --fabric=compact)
+    same_as_without_us noservice
+    is "$(admin_comment "$job")" ""
+    node=$(ctl scontrol show hostnames "$(ctl sacct -n -X -P -j "$job" -o NodeList)" | head -n 1)
+    spool_empty "$node" && fail "no record waits on $node"
+    cluster start "$run" sfabricctld
+    wait_until 100 final "$job"
+    is "$(show "$job" | ask 'sorted((s["step"], s["nodes"], s["reported"]) for s in d["steps"])')" \
+        "[('0', 1, 1), ('1', 2, 2), ('2', 2, 2), ('3', 2, 2), ('batch', 1, 1)]"
+    for node in "${nodes[@]}"; do wait_until 70 spool_empty "$node"; done
+}
+
+# Without a good fabric.json: placed by the last good one; the record has no switches.
+without_switches() { # NAME
+    local job
+    job=$(reference "$1" --fabric=compact)
+    same_as_without_us "$1"
+    wait_until 60 final "$job"
+    has "$(admin_comment "$job")" '"steps"'
+    is "$(admin_comment "$job" | ask 'd["fabric"].get("switches"), d["fabric"].get("units")')" "(None, None)"
+    job=$(as_user sbatch --parsable -H -N2 --fabric=compact --wrap true)
+    has "$(ctl scontrol show job "$job")" "Switches=1@"
+    as_user scancel "$job"
+}
+
+test_no_fabric_json() {
+    local state
+    state=$(cluster path "$run" state)
+    mv "$state/fabric.json" "$state/fabric.json.away"
+    without_switches nofabric
+    mv "$state/fabric.json.away" "$state/fabric.json"
+}
+
+test_broken_fabric_json() {
+    local state
+    state=$(cluster path "$run" state)
+    cp -p "$state/fabric.json" "$state/fabric.json.away"
+    head -c 1000 "$state/fabric.json.away" > "$state/fabric.json"
+    without_switches broken
+    mv "$state/fabric.json.away" "$state/fabric.json"
+}
+
+job_scancel() {
+    local job
+    job=$(sleeper 2 100 --gpus-per-node=8 --fabric=compact)
+    wait_until 30 step_running "$job" 0 >&2
+    sleep 2
+    as_user scancel "$job"
+    echo "$job"
+}
+test_scancel() {
+    same_job scancel
+    has "$(cat "$work/scancel.yes")" "|CANCELLED|"
+    wait_until 60 final "$jobs"
+    is "$(show "$jobs" | ask 'step("0")["reported"]')" 2
+    is "$(show "$jobs" | ask "sorted({r.get('end') for r in step('0')['records']})")" "['signal 15']"
+}
+
+test_tag_while_running() {
+    local job
+    job=$(submit -N2 --ntasks-per-node=1 --gpus-per-node=4 --fabric=compact <<'EOF'
+srun sleep 5
+EOF
+    )
+    wait_until 30 step_running "$job" 0
+    wait_until 15 sh -c "'$demo/cluster' exec '$run' ctl -- scontrol show job $job | grep -q '\"state\":\"running\"'"
+    wait_job "$job"
+    wait_until 60 final "$job"
+    is "$(show "$job" | ask 'd["gpus"] and sorted(len(g) for g in d["gpus"].values())')" "[4, 4]"
+}
+
+test_foreign_comment() {
+    local job
+    job=$(submit -N1 -n1 <<'EOF'
+srun sleep 3
+EOF
+    )
+    ctl scontrol update jobid="$job" admincomment=JS1:foreign
+    wait_job "$job"
+    wait_until 60 sh -c "'$demo/cluster' exec '$run' ctl -- '$prefix/bin/sfabric' -f '$run/etc/fabric.conf' show $job --json | grep -q '\"state\":\"final\"'"
+    sleep 3
+    is "$(admin_comment "$job")" "JS1:foreign"
+}
+
+test_classes() {
+    local out
+    out=$(as_user sbatch --fabric=nonsense --wrap true 2>&1) && fail "an unknown class was accepted"
+    has "$out" any
+    has "$out" compact
+    out=$(as_user sbatch --fabric='Compact!' --wrap true 2>&1) && fail "a malformed class was accepted"
+    out=$(as_user sbatch --fabric=compact,bogus --wrap true 2>&1) && fail "an unknown modifier was accepted"
+    out=$(as_user sbatch --fabric-sample=often --wrap true 2>&1) && fail "a malformed interval was accepted"
+    out=$(as_user sbatch --fabric-env=mpi --wrap true 2>&1) && fail "an unknown list was accepted"
+    as_user srun -N1 --fabric=any true
+    # compact asks for the fewest units: two hosts fit in one, four need two
+    out=$(as_user sbatch --parsable -H -N2 --fabric=compact --wrap true)
+    has "$(ctl scontrol show job "$out")" "Switches=1@"
+    as_user scancel "$out"
+    out=$(as_user sbatch --parsable -H -N4 --fabric=compact --wrap true)
+    has "$(ctl scontrol show job "$out")" "Switches=2@"
+    as_user scancel "$out"
+    out=$(as_user sbatch --parsable -H -N2 --switches=2@1:00 --fabric=compact --wrap true)
+    has "$(ctl scontrol show job "$out")" "Switches=2@00:01:00"
+    as_user scancel "$out"
+}
+
+test_compact_is_placed_in_one_unit() {
+    local job units
+    job=$(submit -N2 --ntasks-per-node=1 --fabric=compact <<'EOF'
+srun true
+EOF
+    )
+    wait_job "$job"
+    wait_until 60 final "$job"
+    units=$(show "$job" | ask '(d["units"]["used"], d["units"]["fewest"])')
+    is "$units" "(1, 1)"
+}
+
+test_class_inside_an_allocation() {
+    local job
+    job=$(submit -N1 -n1 --fabric=compact <<EOF
+srun --fabric=compact true; echo same \$?
+srun --fabric=any true; echo different \$?
+srun true; echo inherited \$?
+EOF
+    )
+    wait_job "$job"
+    has "$(cat "$work/$job.out")" "same 0"
+    has "$(cat "$work/$job.out")" "inherited 0"
+    grep -q '^different 0' "$work/$job.out" && fail "a different class was accepted"
+    has "$(cat "$work/$job.out")" "the nodes of this job were chosen"
+}
+
+test_off() {
+    local job
+    job=$(reference off --fabric=off)
+    same_as_without_us off
+    sleep 3
+    is "$(admin_comment "$job")" ""
+    touch "${off[@]}"
+    job=$(reference offswitch --fabric=compact --fabric-env=ucx) || true
+    rm "${off[@]}"
+    same_as_without_us offswitch
+    grep -q '^UCX_NET_DEVICES=' "$work/offswitch.env" && fail "variables were set on a host that is switched off"
+    sleep 3
+    is "$(admin_comment "$job")" ""
+}
+
+test_rights() {
+    local job rc=0
+    job=$(submit -N1 -n1 <<'EOF'
+srun true
+EOF
+    )
+    wait_job "$job"
+    wait_until 60 final "$job"
+    as_user "$prefix/bin/sfabric" -f "$run/etc/fabric.conf" show "$job" | grep -q "job $job"
+    ctl setpriv --reuid=daemon --regid=daemon --clear-groups "$prefix/bin/sfabric" -f "$run/etc/fabric.conf" show "$job" > "$work/stranger.out" 2>&1 || rc=$?
+    [ $rc -ne 0 ] || fail "somebody else's job was shown"
+    grep -q "$job.sh\|STEP" "$work/stranger.out" && fail "the refusal tells of the job"
+    rc=0
+    as_user "$prefix/bin/sfabric" -f "$run/etc/fabric.conf" show 999999 > /dev/null 2>&1 || rc=$?
+    is $rc 1 "exit status for an unknown job"
+}
+
+test_arrays_and_many_steps() {
+    local job task
+    job=$(submit -N1 -n1 --array=1-3 <<'EOF'
+for i in 1 2 3 4 5; do srun true & done
+wait
+EOF
+    )
+    wait_until 90 job_ended "$job"
+    for task in $(ctl sacct -n -X -P -j "$job" -o JobIDRaw); do
+        wait_until 60 final "$task"
+        is "$(show "$task" | ask 'sorted(s["step"] for s in d["steps"] if s["reported"] == 1)')" \
+            "['0', '1', '2', '3', '4', 'batch']"
+    done
+}
+
+test_srun_without_sbatch() {
+    local rc=0 job
+    as_user srun -N2 -n2 --fabric=compact sh -c 'exit 4' > "$work/srun.out" 2>&1 || rc=$?
+    is $rc 4
+    wait_until 20 sh -c "'$demo/cluster' exec '$run' ctl -- sacct -n -X -P -o JobName,ExitCode | grep -qx 'sh|4:0'"
+    job=$(ctl sacct -n -X -P -o JobIDRaw --name sh | tail -n 1)
+    wait_until 60 final "$job"
+    is "$(show "$job" | ask '[(s["step"], s["reported"]) for s in d["steps"]]')" "[('0', 2)]"
+}
+
+test_map_from_the_service() {
+    local node
+    for node in "${nodes[@]}"; do
+        python3 - "$run/fabric/truth.json" "$node" <(as_user "$prefix/bin/sfabric" -f "$run/etc/fabric.conf" map "$node" --json) <<'EOF'
+import json, sys
+truth = json.load(open(sys.argv[1]))["hosts"][sys.argv[2]]
+seen = {p["name"]: p for p in json.load(open(sys.argv[3]))["ports"]}
+for hca in truth["hcas"]:
+    leaf = seen[hca["device"] + ":1"]["leaf"]
+    assert (leaf["guid"], leaf["port"]) == (hca["switch_guid"], hca["switch_port"]), (hca, leaf)
+EOF
+    done
+}
