@@ -49,12 +49,25 @@ spank_sfabric_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/spank -I$(top_srcdir)/sp
 spank_sfabric_LDADD = spank/libmap.la spank/libwire.la include/libhosts.la include/libcore.la
 dist_man_MANS += spank/client/sfabric.1
 
+# --- server/, without its sockets: what merges, stores and writes Slurm's fields ---
+SERVICE_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/spank $(SQLITE_CFLAGS) $(JSONC_CFLAGS)
+EXTRA_LTLIBRARIES = spank/libservice.la
+spank_libservice_la_SOURCES = \
+	spank/server/fields.c spank/server/fields.h \
+	spank/server/fold.c spank/server/fold.h \
+	spank/server/service.c spank/server/service.h \
+	spank/server/slurm_call.c spank/server/slurm_call.h \
+	spank/server/store.c spank/server/store.h \
+	spank/server/story.c spank/server/story.h \
+	spank/server/take.c spank/server/take.h
+spank_libservice_la_CPPFLAGS = $(SERVICE_CPPFLAGS)
+spank_libservice_la_LIBADD = include/libhosts.la include/libcore.la $(SQLITE_LIBS) -lpthread
+
 # --- agent/: sfabricd ---
 if BUILD_AGENT
 noinst_LTLIBRARIES += spank/libagent.la
 sbin_PROGRAMS += spank/sfabricd
 endif
-AGENT_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/spank $(SQLITE_CFLAGS) $(JSONC_CFLAGS)
 spank_libagent_la_SOURCES = \
 	spank/agent/agent_log.h \
 	spank/agent/publish.c spank/agent/publish.h \
@@ -69,33 +82,28 @@ spank_libagent_la_SOURCES = \
 	spank/agent/steps.c spank/agent/steps.h \
 	spank/agent/summary.c spank/agent/summary.h \
 	spank/agent/timeline.c spank/agent/timeline.h
-spank_libagent_la_CPPFLAGS = $(AGENT_CPPFLAGS)
+spank_libagent_la_CPPFLAGS = $(SERVICE_CPPFLAGS)
 spank_libagent_la_LIBADD = spank/libmap.la spank/libwire.la include/libcore.la $(SQLITE_LIBS) \
 	-lpthread -lm
 spank_sfabricd_SOURCES = spank/agent/sfabricd.c
-spank_sfabricd_CPPFLAGS = $(AGENT_CPPFLAGS)
+spank_sfabricd_CPPFLAGS = $(SERVICE_CPPFLAGS)
 spank_sfabricd_LDADD = spank/libagent.la -lm
 dist_man_MANS += spank/agent/sfabricd.8
 
-# --- server/: sfabricctld, and its helper that speaks to Slurm ---
+# --- server/: sfabricctld, and the helper that speaks to Slurm ---
 if BUILD_SERVER
 noinst_LTLIBRARIES += spank/libserver.la
 sbin_PROGRAMS += spank/sfabricctld
+endif
+if BUILD_HELPER
 pkglibexec_PROGRAMS += spank/sfabric-slurm
 endif
-SERVER_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/spank $(SQLITE_CFLAGS) $(JSONC_CFLAGS) $(MHD_CFLAGS)
+SERVER_CPPFLAGS = $(SERVICE_CPPFLAGS) $(MHD_CFLAGS)
 spank_libserver_la_SOURCES = \
 	spank/server/api.c spank/server/api.h \
-	spank/server/fields.c spank/server/fields.h \
-	spank/server/fold.c spank/server/fold.h \
-	spank/server/http_server.c spank/server/http_server.h \
-	spank/server/service.c spank/server/service.h \
-	spank/server/slurm_call.c spank/server/slurm_call.h \
-	spank/server/store.c spank/server/store.h \
-	spank/server/story.c spank/server/story.h
+	spank/server/http_server.c spank/server/http_server.h
 spank_libserver_la_CPPFLAGS = $(SERVER_CPPFLAGS)
-spank_libserver_la_LIBADD = spank/libwire.la include/libhosts.la include/libcore.la \
-	$(SQLITE_LIBS) $(MHD_LIBS) -lpthread
+spank_libserver_la_LIBADD = spank/libservice.la spank/libwire.la $(MHD_LIBS)
 spank_sfabricctld_SOURCES = spank/server/sfabricctld.c
 spank_sfabricctld_CPPFLAGS = $(SERVER_CPPFLAGS)
 spank_sfabricctld_LDADD = spank/libserver.la
@@ -105,6 +113,6 @@ GENERATED += spank/server/sfabricctld.8
 # libslurmfull has what libslurm lacks for slurmdbd's error paths; the two never meet in a process,
 # so hosts.c is compiled in here and libhosts.la is not.
 spank_sfabric_slurm_SOURCES = spank/server/sfabric-slurm.c include/hosts.c
-spank_sfabric_slurm_CPPFLAGS = $(SERVER_CPPFLAGS)
+spank_sfabric_slurm_CPPFLAGS = $(SERVICE_CPPFLAGS)
 spank_sfabric_slurm_LDFLAGS = $(AM_LDFLAGS) -L$(slurm_plugindir) -Wl,-rpath,$(slurm_plugindir)
 spank_sfabric_slurm_LDADD = include/libcore.la -lslurmfull

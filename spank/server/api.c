@@ -17,14 +17,11 @@
 #include "io.h"
 #include "json.h"
 #include "map.h"
-#include "packet.h"
-#include "record.h"
 #include "service.h"
+#include "take.h"
 #include "text.h"
 #include "wire.h"
 
-#define NODE_NAME_MAX 255
-#define MAX_NODES 1000000
 #define TURN_S 2 /* the longest wait for a turn */
 
 static void reply_json(struct http_reply *reply, int status, json_object *object)
@@ -47,34 +44,6 @@ static void reply_error(struct http_reply *reply, int status, const char *why)
 	reply_json(reply, status, error_object(why));
 }
 
-/* What a negative errno of ours is in HTTP. */
-static int status_of(int rc)
-{
-	switch (-rc) {
-	case EPROTO:
-	case EINVAL:
-	case E2BIG:
-	case EMSGSIZE:
-		return 400;
-	case EACCES:
-		return 401;
-	case EPERM:
-		return 403;
-	case ESTALE:
-		return 410;
-	case ENOENT:
-		return 404;
-	case EAGAIN:
-	case EPROTONOSUPPORT:
-	case ENOMEM:
-	case ENOSPC:
-	case EIO:
-		return 503;
-	default:
-		return 500;
-	}
-}
-
 /* wire_open(), for which a credential that is too old or too new is one that is refused. */
 static int open_credential(const struct service *s, const char *credential, const char *method,
 			   const char *path, uid_t *uid, char **json, struct err *err)
@@ -85,123 +54,6 @@ static int open_credential(const struct service *s, const char *credential, cons
 }
 
 /* ---- POST ---- */
-
-static bool valid_node(const char *node)
-{
-	return node && name_valid(node, NODE_NAME_MAX);
-}
-
-static int read_begin(json_object *object, struct store_begin *b, struct err *err)
-{
-	struct json_reader r = { .source = "begin", .err = err };
-	const char *step = json_read_string(&r, object, "step");
-
-	memset(b, 0, sizeof(*b));
-	b->job = (uint32_t)json_read_int(&r, object, "job", 1, UINT32_MAX);
-	if (step && !step_parse(step, &b->step))
-		json_fail(&r, "key \"step\" is no step id");
-	b->uid = (uint32_t)json_read_int(&r, object, "uid", 0, UINT32_MAX);
-	b->node_index = (uint32_t)json_read_int(&r, object, "node_index", 0, MAX_NODES);
-	b->node_count = (uint32_t)json_read_int(&r, object, "node_count", 1, MAX_NODES);
-	b->began_ns = json_read_int(&r, object, "began_ns", 0, INT64_MAX / 2);
-	b->node = json_read_strdup(&r, object, "node");
-	if (json_has(object, "class"))
-		b->class = json_read_strdup(&r, object, "class");
-	if (b->node && !valid_node(b->node))
-		json_fail(&r, "key \"node\" is no host name");
-	if (b->class && strlen(b->class) > PACKET_WORD)
-		json_fail(&r, "key \"class\" is too long");
-	if (r.rc < 0)
-		store_begin_clear(b);
-	return r.rc;
-}
-
-static int take_begin(struct service *s, json_object *object, const char *json, int64_t now_ns,
-		      struct err *err)
-{
-	struct store_begin b;
-	int rc = read_begin(object, &b, err);
-
-	(void)json;
-	if (rc < 0)
-		return rc;
-	rc = store_put_begin(s->store, &b, now_ns, err);
-	store_begin_clear(&b);
-	return rc;
-}
-
-static int take_map(struct service *s, json_object *object, const char *json, int64_t now_ns,
-		    struct err *err)
-{
-	struct map *m = map_from_json(object, "map", err);
-	int rc;
-
-	(void)json;
-	if (!m)
-		return -EPROTO;
-	if (valid_node(m->host)) {
-		char *text = map_text(m);
-
-		rc = text ? store_put_map(s->store, m->host, text, now_ns, err) : -ENOMEM;
-		free(text);
-	} else {
-		rc = err_set(err, EPROTO, "map: key \"host\" is no host name");
-	}
-	map_free(m);
-	return rc;
-}
-
-static int take_record(struct service *s, json_object *object, const char *json, int64_t now_ns,
-		       struct err *err)
-{
-	struct record *r = record_from_json(object, "record", err);
-	int rc;
-
-	if (!r)
-		return -EPROTO;
-	if (strlen(json) > RECORD_MAX_BYTES)
-		rc = err_set(err, EPROTO, "record: %zu bytes, %d are allowed", strlen(json),
-			     RECORD_MAX_BYTES);
-	else if (!valid_node(r->node))
-		rc = err_set(err, EPROTO, "record: key \"node\" is no host name");
-	else if (!r->job || !r->node_count || r->node_count > MAX_NODES)
-		rc = err_set(err, EPROTO, "record: job %u on %u nodes: there is no such", r->job,
-			     r->node_count);
-	else
-		rc = store_put_record(s->store, r, json, now_ns, err);
-	record_free(r);
-	return rc;
-}
-
-/*
- * A newer sfabricd says what is not understood here yet: that is no fault of the message, which
- * must wait for a newer sfabricctld. version 0: the format has none.
- */
-static int check_version(json_object *object, const char *path, int version, struct err *err)
-{
-	json_object *is = NULL;
-
-	if (version && json_object_is_type(object, json_type_object) &&
-	    json_object_object_get_ex(object, "version", &is) &&
-	    json_object_is_type(is, json_type_int) && json_object_get_int64(is) > version)
-		return err_set(
-			err, EPROTONOSUPPORT,
-			"%s: written by a newer slurm-fabric (version %lld, %d is known here); "
-			"update sfabricctld, then it is taken",
-			path, (long long)json_object_get_int64(is), version);
-	return 0;
-}
-
-static const struct {
-	const char *path;
-	int version;
-	int (*take)(struct service *s, json_object *object, const char *json, int64_t now_ns,
-		    struct err *err);
-} posts[] = {
-	{ "/v1/begin", 0, take_begin },
-	{ "/v1/map", MAP_VERSION, take_map },
-	{ "/v1/record", RECORD_VERSION, take_record },
-};
 
 static json_object *times_object(int64_t received_ns)
 {
@@ -235,10 +87,9 @@ static void reply_sealed(const struct service *s, const char *path, struct http_
 }
 
 /* *uid: who sent it, -1 while that is not proven. */
-static int take_post(struct service *s, size_t which, const struct http_request *q, int64_t now_ns,
-		     uid_t *uid, struct err *err)
+static int take_post(struct service *s, const struct http_request *q, int64_t now_ns, uid_t *uid,
+		     struct err *err)
 {
-	json_object *object;
 	char *json = NULL;
 	int rc = open_credential(s, q->body, "POST", q->path, uid, &json, err);
 
@@ -247,12 +98,7 @@ static int take_post(struct service *s, size_t which, const struct http_request 
 	else if (*uid != 0)
 		rc = err_set(err, EPERM, "only root of a node may tell, not uid %u",
 			     (unsigned int)*uid);
-	if (rc == 0) {
-		object = json_parse(json, strlen(json), q->path + 4, err);
-		rc = object ? check_version(object, q->path, posts[which].version, err) : -EPROTO;
-		rc = rc ? rc : posts[which].take(s, object, json, now_ns, err);
-		json_object_put(object);
-	}
+	rc = rc ? rc : take_message(s, q->path, json, now_ns, err);
 	free(json);
 	return rc;
 }
@@ -262,13 +108,10 @@ static void handle_post(struct service *s, const struct http_request *q, struct 
 	int64_t now_ns = io_now_ns();
 	struct err err = { "" };
 	json_object *object;
-	size_t which = 0;
 	uid_t uid = 0;
 	int rc, status;
 
-	while (which < sizeof(posts) / sizeof(posts[0]) && strcmp(posts[which].path, q->path) != 0)
-		which++;
-	if (which == sizeof(posts) / sizeof(posts[0])) {
+	if (!take_knows(q->path)) {
 		/* perhaps what a newer sfabricd sends: it is to keep it */
 		reply_error(reply, 501, "this path is not known here; is sfabricctld older?");
 		return;
@@ -277,15 +120,13 @@ static void handle_post(struct service *s, const struct http_request *q, struct 
 		reply_error(reply, 503, "switched off");
 		return;
 	}
-	rc = take_post(s, which, q, now_ns, &uid, &err);
+	rc = take_post(s, q, now_ns, &uid, &err);
 	object = rc < 0 ? error_object(err.text) : times_object(now_ns);
-	status = rc < 0 ? status_of(rc) : 200;
+	status = rc < 0 ? take_http_status(rc) : 200;
 	if (uid == 0)
 		reply_sealed(s, q->path, reply, status, object);
 	else
 		reply_json(reply, status, object);
-	if (rc == 0 && which != 1) /* a map changes no job by itself */
-		service_ring(s, false);
 }
 
 /* ---- GET ---- */
@@ -383,7 +224,7 @@ static int node_text(struct service *s, const char *name, uid_t uid, char **text
 	int rc;
 
 	(void)uid; /* everybody */
-	if (!valid_node(name))
+	if (!name_valid(name, TAKE_NODE_MAX))
 		return err_set(err, ENOENT, "no such node is known");
 	rc = service_map(s, name, 0, &m, err);
 	if (rc < 0)
@@ -438,7 +279,7 @@ static void handle_get(struct service *s, const struct http_request *q, struct h
 	}
 	rc = sealed_get(s, which, q, &reply->body, &err);
 	if (rc < 0) {
-		reply_error(reply, status_of(rc), err.text);
+		reply_error(reply, take_http_status(rc), err.text);
 		return;
 	}
 	reply->status = 200;
