@@ -2,7 +2,7 @@
 /*
  * sender.c - see sender.h.
  *
- * One item at a time: POST, then by the answer: 2xx forget it, 4xx put it aside (but not for a
+ * One item at a time, then by the answer: 2xx forget it, 4xx put it aside (but not for a
  * credential that was refused: a wrong key, cluster name or account, or a clock that is off, is no
  * fault of the record and gets mended), anything else try again later. The spool gives a
  * different item each time, so that one that the server can't take does not hold up the others.
@@ -34,7 +34,7 @@
 #define DRIFT 10000		   /* a clock's rate is within 100 ppm (adjtimex allows 500) */
 
 struct sender {
-	const struct conf *conf;
+	struct sender_way way; /* without deliver: nowhere */
 	struct spool *spool;
 	struct agent_log log;
 	pthread_t thread;
@@ -116,49 +116,23 @@ static void take_clock(struct sender *s, int64_t offset, int64_t bound)
 	s->clock_bound_ns = bound;
 }
 
-static void measure_clock(struct sender *s, const struct wire_reply *reply)
+static void measure_clock(struct sender *s, const struct sender_reply *reply)
 {
-	struct json_reader r = { .source = "reply" };
-	int64_t theirs_in, theirs_out, offset, bound;
-	json_object *object;
+	int64_t offset, bound;
 
-	if (!reply->json || !(object = json_parse(reply->json, reply->length, "reply", NULL)))
-		return;
-	theirs_in = json_read_int(&r, object, "received_ns", 0, INT64_MAX);
-	theirs_out = json_read_int(&r, object, "sent_ns", 0, INT64_MAX);
-	json_object_put(object);
-	if (r.rc < 0 || !clock_offset(reply->sent_ns, theirs_in, theirs_out, reply->received_ns,
-				      &offset, &bound))
+	if (!reply->timed ||
+	    !clock_offset(reply->sent_ns, reply->their_received_ns, reply->their_sent_ns,
+			  reply->received_ns, &offset, &bound))
 		return;
 	pthread_mutex_lock(&s->lock);
 	take_clock(s, offset, bound);
 	pthread_mutex_unlock(&s->lock);
 }
 
-/* What the server said of a refusal, for a line in the log. */
-static char *error_of(const struct wire_reply *reply)
-{
-	json_object *object =
-		reply->json ? json_parse(reply->json, reply->length, "reply", NULL) : NULL;
-	json_object *error;
-	char *text = NULL;
-
-	if (json_object_is_type(object, json_type_object) &&
-	    json_object_object_get_ex(object, "error", &error) &&
-	    json_object_is_type(error, json_type_string)) {
-		const char *said = json_object_get_string(error);
-		char clean[256];
-
-		text = strdup(text_printable(said, clean, sizeof(clean)));
-	}
-	json_object_put(object);
-	return text;
-}
-
-static void arrived(struct sender *s, const struct spool_item *item)
+static void arrived(struct sender *s, const struct spool_item *item, bool timed)
 {
 	spool_done(s->spool, item);
-	if (item->kind == SPOOL_MAP) {
+	if (item->kind == SPOOL_MAP && timed) {
 		char *copy = strdup(item->json);
 
 		free(s->map);
@@ -166,43 +140,50 @@ static void arrived(struct sender *s, const struct spool_item *item)
 		s->map_generation = item->generation;
 	}
 	if (s->told_server)
-		agent_say(&s->log, LOG_NOTICE, "sfabricctld answers again");
+		agent_say(&s->log, LOG_NOTICE, "%s answers again", s->way.name);
 	s->told_server = false;
+}
+
+static void refused(struct sender *s, const struct spool_item *item, int status, const char *why)
+{
+	struct err err = { "" };
+
+	agent_say(&s->log, LOG_WARNING, "%s: refused with %d (%s); moved to bad/", item->name,
+		  status, why);
+	if (spool_refuse(s->spool, item, &err) < 0)
+		agent_say(&s->log, LOG_WARNING, "%s", err.text);
+}
+
+static void tell_server(struct sender *s, int rc, int status, const char *why)
+{
+	if (s->told_server)
+		return;
+	s->told_server = true;
+	if (rc < 0)
+		agent_say(&s->log, LOG_WARNING,
+			  "%s can't be reached: %s; records wait in the spool", s->way.name, why);
+	else
+		agent_say(&s->log, LOG_WARNING,
+			  "%s answers with %d (%s); records wait in the spool", s->way.name, status,
+			  why);
 }
 
 /* Sends one item. True when the next may follow at once. */
 static bool send_item(struct sender *s, const struct spool_item *item, int timeout_ms)
 {
-	struct wire_reply reply = { 0 };
+	struct sender_reply reply = { 0 };
 	struct err err = { "" };
-	int rc =
-		wire_post(s->conf, spool_path_of(item->kind), item->json, timeout_ms, &reply, &err);
-	char *error = rc < 0 ? NULL : error_of(&reply);
+	int rc = s->way.deliver(s->way.arg, item->kind, item->json, timeout_ms, &reply, &err);
 	bool final = rc == 0 && wire_final(reply.status);
-	bool good = final && reply.status < 300, bad = final && !good;
 
 	if (rc == 0)
 		measure_clock(s, &reply);
-	if (good) {
-		arrived(s, item);
-	} else if (bad) {
-		agent_say(&s->log, LOG_WARNING, "%s: refused with %d (%s); moved to bad/",
-			  item->name, reply.status, error ? error : "no reason given");
-		if (spool_refuse(s->spool, item, &err) < 0)
-			agent_say(&s->log, LOG_WARNING, "%s", err.text);
-	} else if (!s->told_server) {
-		s->told_server = true;
-		if (rc < 0)
-			agent_say(&s->log, LOG_WARNING,
-				  "sfabricctld can't be reached: %s; records wait in the spool",
-				  err.text);
-		else
-			agent_say(&s->log, LOG_WARNING,
-				  "sfabricctld answers with %d (%s); records wait in the spool",
-				  reply.status, error ? error : "no reason given");
-	}
-	free(error);
-	wire_reply_clear(&reply);
+	if (!final)
+		tell_server(s, rc, reply.status, err.text);
+	else if (reply.status < 300)
+		arrived(s, item, reply.timed);
+	else
+		refused(s, item, reply.status, err.text);
 	return final;
 }
 
@@ -302,7 +283,7 @@ static void *work(void *arg)
 	return NULL;
 }
 
-struct sender *sender_start(const struct conf *conf, struct spool *spool,
+struct sender *sender_start(const struct sender_way *way, struct spool *spool,
 			    const struct agent_log *log, struct err *err)
 {
 	struct sender *s = calloc(1, sizeof(*s));
@@ -314,7 +295,8 @@ struct sender *sender_start(const struct conf *conf, struct spool *spool,
 		err_set(err, ENOMEM, "sender: out of memory");
 		return NULL;
 	}
-	s->conf = conf;
+	if (way)
+		s->way = *way;
 	s->spool = spool;
 	s->log = *log;
 	s->pause_ns = PAUSE_MIN_NS;
@@ -323,7 +305,7 @@ struct sender *sender_start(const struct conf *conf, struct spool *spool,
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&s->wake, &attr);
 	pthread_condattr_destroy(&attr);
-	s->paused = conf->server_count == 0;
+	s->paused = !s->way.deliver;
 	if (s->paused)
 		agent_say(&s->log, LOG_NOTICE,
 			  "no server is configured: records stay in the spool");
@@ -359,7 +341,7 @@ void sender_put(struct sender *s, enum spool_kind kind, const char *id, const ch
 void sender_pause(struct sender *s, bool paused)
 {
 	pthread_mutex_lock(&s->lock);
-	s->paused = paused || s->conf->server_count == 0;
+	s->paused = paused || !s->way.deliver;
 	pthread_cond_broadcast(&s->wake);
 	pthread_mutex_unlock(&s->lock);
 }
@@ -392,4 +374,54 @@ bool sender_stop(struct sender *s, int timeout_ms)
 	free(s->map);
 	free(s);
 	return true;
+}
+
+/* ---- the way over the wire ---- */
+
+/* The server's times: when it had the message and when it answered. */
+static void read_times(json_object *object, const struct wire_reply *from,
+		       struct sender_reply *reply)
+{
+	struct json_reader r = { .source = "reply" };
+
+	reply->sent_ns = from->sent_ns;
+	reply->received_ns = from->received_ns;
+	reply->their_received_ns = json_read_int(&r, object, "received_ns", 0, INT64_MAX);
+	reply->their_sent_ns = json_read_int(&r, object, "sent_ns", 0, INT64_MAX);
+	reply->timed = r.rc == 0;
+}
+
+/* What the server said of a refusal, for a line in the log. */
+static void read_error(json_object *object, struct err *err)
+{
+	struct json_reader r = { .source = "reply" };
+	const char *said = json_read_string(&r, object, "error");
+	char clean[256];
+
+	err_set(err, EIO, "%s",
+		said ? text_printable(said, clean, sizeof(clean)) : "no reason given");
+}
+
+static int post(void *conf, enum spool_kind kind, const char *json, int timeout_ms,
+		struct sender_reply *reply, struct err *err)
+{
+	struct wire_reply wire = { 0 };
+	int rc = wire_post(conf, spool_path_of(kind), json, timeout_ms, &wire, err);
+	json_object *object = NULL;
+
+	if (rc == 0 && wire.json)
+		object = json_parse(wire.json, wire.length, "reply", NULL);
+	if (rc == 0) {
+		reply->status = wire.status;
+		read_times(object, &wire, reply);
+		read_error(object, err);
+	}
+	json_object_put(object);
+	wire_reply_clear(&wire);
+	return rc;
+}
+
+struct sender_way sender_to_server(struct conf *conf)
+{
+	return (struct sender_way){ "sfabricctld", post, conf };
 }

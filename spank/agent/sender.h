@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * sender.h - brings what is in the spool to sfabricctld, in a thread of its own, and learns from
- * each exchange how far this node's clock is off.
+ * sender.h - brings what is in the spool to where it is kept, in a thread of its own, and learns
+ * from each exchange with sfabricctld how far this node's clock is off.
  *
  * What was not answered is tried again, after a pause that grows from 1 s to 60 s and is moved at
  * random, so that the nodes of a cluster don't come all at once when sfabricctld is back.
@@ -19,8 +19,30 @@
 
 struct sender;
 
-/* conf, spool must live as long. NULL and err. */
-struct sender *sender_start(const struct conf *conf, struct spool *spool,
+struct sender_reply {
+	int status; /* as in HTTP */
+	bool timed; /* the four times of the exchange are known; see clock_offset() */
+	int64_t sent_ns, their_received_ns, their_sent_ns, received_ns;
+};
+
+/* How an item gets to the other end. */
+struct sender_way {
+	const char *name; /* of the other end, for the log */
+	/*
+	 * Delivers one item, for at most timeout_ms. 0 when the other end answered: *reply, and
+	 * err says why when the status is not 2xx. A negative errno when it did not.
+	 */
+	int (*deliver)(void *arg, enum spool_kind kind, const char *json, int timeout_ms,
+		       struct sender_reply *reply, struct err *err);
+	void *arg;
+};
+
+/* Over the wire, to conf's servers. */
+struct sender_way sender_to_server(struct conf *conf);
+
+/* way NULL: nowhere, all stays in the spool. What way and spool point to must live as long. NULL
+ * and err. */
+struct sender *sender_start(const struct sender_way *way, struct spool *spool,
 			    const struct agent_log *log, struct err *err);
 
 /* Spools json and wakes the thread; what went wrong is logged, once until it is right again. */

@@ -611,11 +611,13 @@ static int start_parts(struct agent *a, struct err *err)
 	struct publish_with publish = {
 		.conf = a->conf, .node = a->node, .run_dir = a->run_dir, .log = &agent_log
 	};
+	struct sender_way way = sender_to_server(a->conf);
 
 	a->spool = spool_open(a->spool_dir, err);
 	if (!a->spool)
 		return -EIO;
-	a->sender = sender_start(a->conf, a->spool, &agent_log, err);
+	a->sender =
+		sender_start(a->conf->server_count ? &way : NULL, a->spool, &agent_log, err);
 	a->sampler = a->sender ? sampler_start(a->conf->root, a->samples_fd, err) : NULL;
 	if (!a->sampler)
 		return -EIO;

@@ -163,7 +163,7 @@ static void a_peer_that_ends_with_much_unread(void **state)
 	(void)state;
 	a.spool = spool_open(folder, NULL);
 	with.timelines = folder;
-	with.sender = a.sender = sender_start(&conf, a.spool, &log_nothing, NULL);
+	with.sender = a.sender = sender_start(NULL, a.spool, &log_nothing, NULL);
 	with.sampler = a.sampler = sampler_start("/nonexistent", a.samples_fd, NULL);
 	a.steps = steps_new(&with);
 	assert_int_equal(socketpair(AF_UNIX, SOCK_SEQPACKET, 0, ends), 0);

@@ -265,8 +265,9 @@ static void send_one(int status, const char *json, size_t waits, size_t refused)
 {
 	char *folder = test_folder();
 	struct conf conf = { .server_count = 1 };
+	struct sender_way way = sender_to_server(&conf);
 	struct spool *spool = spool_open(folder, NULL);
-	struct sender *s = sender_start(&conf, spool, &log_nothing, NULL);
+	struct sender *s = sender_start(&way, spool, &log_nothing, NULL);
 
 	answer_status = status;
 	answer_json = json;
@@ -301,8 +302,9 @@ static void clock_is_learned(void **state)
 {
 	char *folder = test_folder();
 	struct conf conf = { .server_count = 1 };
+	struct sender_way way = sender_to_server(&conf);
 	struct spool *spool = spool_open(folder, NULL);
-	struct sender *s = sender_start(&conf, spool, &log_nothing, NULL);
+	struct sender *s = sender_start(&way, spool, &log_nothing, NULL);
 	int64_t offset, bound;
 
 	(void)state;

@@ -44,7 +44,7 @@ static void start(struct agent *a, char *folder)
 	a->notify = eventfd(0, EFD_NONBLOCK);
 	a->spool = spool_open(folder, NULL);
 	assert_non_null(a->spool);
-	a->sender = sender_start(&a->conf, a->spool, &log_nothing, NULL);
+	a->sender = sender_start(NULL, a->spool, &log_nothing, NULL);
 	a->sampler = sampler_start("/nonexistent", a->notify, NULL);
 	with.timelines = a->timelines;
 	with.sender = a->sender;
