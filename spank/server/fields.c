@@ -695,7 +695,8 @@ static void forget(struct writer *w)
 
 	if (now < w->forget_ns || service_off())
 		return;
-	if (store_forget(w->service->store, io_now_ns(), STORE_MAX_BYTES, &more, &err) < 0)
+	if (store_forget(w->service->store, io_now_ns(), w->service->with.store_max, &more, &err) <
+	    0)
 		service_log(w->service, LOG_ERR, "%s", err.text);
 	w->forget_ns = now + (more ? NS_PER_S : FORGET_EVERY_NS);
 }

@@ -9,6 +9,7 @@
 #include "service.h"
 
 #include <errno.h>
+#include <malloc.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -24,17 +25,13 @@
 
 void service_log(const struct service *s, int priority, const char *fmt, ...)
 {
-	char text[1024], safe[1024];
+	char text[1024];
 	va_list ap;
 
 	va_start(ap, fmt);
 	vsnprintf(text, sizeof(text), fmt, ap);
 	va_end(ap);
-	text_printable(text, safe, sizeof(safe));
-	if (s->foreground)
-		fprintf(stderr, "sfabricctld: %s\n", safe);
-	else
-		syslog(priority, "%s", safe);
+	s->with.log(priority, text);
 }
 
 bool service_off(void)
@@ -42,16 +39,16 @@ bool service_off(void)
 	return access(conf_off_path(), F_OK) == 0;
 }
 
-int service_init(struct service *s, struct conf *conf, bool foreground, struct err *err)
+int service_init(struct service *s, const struct service_with *with, struct err *err)
 {
 	pthread_condattr_t attr;
 	char *path;
 	int rc;
 
 	memset(s, 0, sizeof(*s));
-	s->conf = conf;
-	s->foreground = foreground;
-	s->helper = slurm_call_helper();
+	s->with = *with;
+	s->conf = with->conf;
+	s->helper = with->helper ? with->helper : slurm_call_helper();
 	pthread_rwlock_init(&s->fabric_lock, NULL);
 	pthread_mutex_init(&s->reload, NULL);
 	pthread_mutex_init(&s->bell_lock, NULL);
@@ -61,10 +58,10 @@ int service_init(struct service *s, struct conf *conf, bool foreground, struct e
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&s->bell, &attr);
 	pthread_condattr_destroy(&attr);
-	path = io_format("%s/store.db", conf->state_dir);
+	path = io_format("%s/store.db", with->folder);
 	if (!path)
 		return err_set(err, ENOMEM, "out of memory");
-	rc = io_mkdirs(conf->state_dir, 0755, err);
+	rc = io_mkdirs(with->folder, 0755, err);
 	if (rc == 0) {
 		s->store = store_open(path, err);
 		rc = s->store ? 0 : -EIO;
@@ -178,23 +175,39 @@ static bool same_file(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-static void replace_fabric(struct service *s, bool there)
+/* What was parsed takes some ten times the room of the text, and is over: it is given back. */
+static struct fabric *load_fabric(struct service *s, const struct stat *st, struct err *err)
 {
 	const char *path = s->conf->fabric_json;
-	struct err err = { "" };
-	struct fabric *fresh = there ? fabric_load(path, &err) : NULL, *old;
+	bool whole = (uint64_t)st->st_size <= s->with.fabric_max;
+	struct fabric *f = whole ? fabric_load(path, err) : fabric_load_groups(path, err);
 
-	if (fresh)
-		service_log(s, LOG_INFO, "%s: %zu switches, %zu host ports", path,
-			    fresh->switch_count, fresh->port_count);
-	else if (there)
-		service_log(s, LOG_WARNING, "%s; switches stay unknown until it is good again",
-			    err.text);
+	malloc_trim(0);
+	if (f && whole)
+		service_log(s, LOG_INFO, "%s: %zu switches, %zu host ports", path, f->switch_count,
+			    f->port_count);
+	else if (f)
+		service_log(s, LOG_WARNING,
+			    "%s: %lld bytes, more than the %zu that are read whole here: units are "
+			    "known, switches are not",
+			    path, (long long)st->st_size, s->with.fabric_max);
 	else
+		service_log(s, LOG_WARNING, "%s; switches stay unknown until it is good again",
+			    err->text);
+	return f;
+}
+
+/* st: NULL when the file is not there. */
+static void replace_fabric(struct service *s, const struct stat *st)
+{
+	struct err err = { "" };
+	struct fabric *fresh = st ? load_fabric(s, st, &err) : NULL, *old;
+
+	if (!st)
 		service_log(s, LOG_WARNING,
 			    "%s: not there; switches stay unknown until sfabric-topology "
 			    "discover writes it",
-			    path);
+			    s->conf->fabric_json);
 	pthread_rwlock_wrlock(&s->fabric_lock);
 	old = s->fabric;
 	s->fabric = fresh;
@@ -213,7 +226,7 @@ void service_refresh_fabric(struct service *s)
 	if (!s->fabric_known || !same_file(&st, &s->fabric_seen)) {
 		s->fabric_seen = st;
 		s->fabric_known = true;
-		replace_fabric(s, st.st_ino != 0);
+		replace_fabric(s, st.st_ino != 0 ? &st : NULL);
 	}
 	pthread_mutex_unlock(&s->reload);
 }

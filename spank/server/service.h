@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * service.h - what the parts of sfabricctld share: settings, store, the fabric, the log, and the
- * bell by which a message wakes the field writer.
+ * service.h - what takes messages and what writes job fields share: settings, store, the fabric,
+ * the log, and the bell by which a message wakes the field writer.
  */
 #ifndef FABRIC_SERVICE_H
 #define FABRIC_SERVICE_H
@@ -33,11 +33,20 @@ struct service_operators {
 	} known[SERVICE_OPERATORS];
 };
 
+struct service_with {		 /* all of it must live as long */
+	const struct conf *conf; /* conf->cluster is known */
+	const char *folder;	 /* of the store */
+	int64_t store_max;	 /* bytes; see store_forget() */
+	size_t fabric_max;	 /* bytes of fabric.json; of a longer one only the units are read */
+	const char *helper;	 /* NULL: the installed sfabric-slurm */
+	void (*log)(int priority, const char *text); /* syslog's priorities; from any thread */
+};
+
 struct service {
-	struct conf *conf; /* conf->cluster is known */
+	struct service_with with;
+	const struct conf *conf; /* with.conf */
 	struct store *store;
 	const char *helper; /* sfabric-slurm */
-	bool foreground;
 
 	pthread_rwlock_t fabric_lock;
 	struct fabric *fabric;	/* NULL: none, or a broken one */
@@ -54,7 +63,8 @@ struct service {
 	atomic_bool stop; /* also looked at without the lock */
 };
 
-int service_init(struct service *s, struct conf *conf, bool foreground, struct err *err);
+/* service_clear() is needed either way. */
+int service_init(struct service *s, const struct service_with *with, struct err *err);
 void service_clear(struct service *s);
 
 void service_log(const struct service *s, int priority, const char *fmt, ...)

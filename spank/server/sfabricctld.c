@@ -23,12 +23,26 @@
 #include "fields.h"
 #include "http_server.h"
 #include "service.h"
+#include "text.h"
 #include "wire.h"
 
 struct options {
 	const char *conf;
 	bool foreground;
 };
+
+static bool to_stderr; /* set once, before any thread */
+
+static void log_line(int priority, const char *text)
+{
+	char safe[1024];
+
+	text_printable(text, safe, sizeof(safe));
+	if (to_stderr)
+		fprintf(stderr, "sfabricctld: %s\n", safe);
+	else
+		syslog(priority, "%s", safe);
+}
 
 static void usage(FILE *out)
 {
@@ -130,11 +144,11 @@ static int go_to_background(void)
 }
 
 /* Says "ok", and leaves the terminal; or says why it can't start. */
-static void say_word(int fd, bool foreground, const char *word)
+static void say_word(int fd, const char *word)
 {
 	int null;
 
-	if (foreground) {
+	if (to_stderr) {
 		if (strcmp(word, "ok") != 0)
 			fprintf(stderr, "sfabricctld: %s\n", word);
 		return;
@@ -194,10 +208,10 @@ static int serve(struct service *s, int word_fd, const sigset_t *signals)
 	if (writes) {
 		service_log(s, LOG_INFO, "version %s listens on %s for cluster %s", PACKAGE_VERSION,
 			    s->conf->listen, s->conf->cluster);
-		say_word(word_fd, s->foreground, "ok");
+		say_word(word_fd, "ok");
 		wait_for_end(s, signals);
 	} else {
-		say_word(word_fd, s->foreground, http ? "no thread can be started" : err.text);
+		say_word(word_fd, http ? "no thread can be started" : err.text);
 	}
 	http_stop(http);
 	if (!writes)
@@ -207,22 +221,35 @@ static int serve(struct service *s, int word_fd, const sigset_t *signals)
 	return 0;
 }
 
+static int run(struct conf *conf, int word_fd, const sigset_t *signals)
+{
+	const struct service_with with = { .conf = conf,
+					   .folder = conf->state_dir,
+					   .store_max = STORE_MAX_BYTES,
+					   .fabric_max = FABRIC_MAX_BYTES,
+					   .log = log_line };
+	struct service service;
+	struct err err = { "" };
+	int status = 1;
+
+	if (service_init(&service, &with, &err) == 0)
+		status = serve(&service, word_fd, signals);
+	else
+		say_word(word_fd, err.text);
+	service_clear(&service);
+	return status;
+}
+
 static int start(const struct options *o, int word_fd, const sigset_t *signals)
 {
-	struct service service;
 	struct err err = { "" };
 	struct conf *conf = conf_load(o->conf, false, &err);
 	int status = 1;
 
-	if (conf && fix_cluster(conf, &err) == 0) {
-		if (service_init(&service, conf, o->foreground, &err) == 0)
-			status = serve(&service, word_fd, signals);
-		else
-			say_word(word_fd, o->foreground, err.text);
-		service_clear(&service);
-	} else {
-		say_word(word_fd, o->foreground, err.text);
-	}
+	if (conf && fix_cluster(conf, &err) == 0)
+		status = run(conf, word_fd, signals);
+	else
+		say_word(word_fd, err.text);
 	conf_free(conf);
 	return status;
 }
@@ -241,6 +268,7 @@ int main(int argc, char **argv)
 		return 0;
 	}
 	no_cores();
+	to_stderr = options.foreground;
 	if (!options.foreground) {
 		word_fd = go_to_background();
 		if (word_fd < 0) {

@@ -10,11 +10,12 @@
 #include "store.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <sqlite3.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/stat.h>
+#include <unistd.h>
 
 #include "text.h"
 
@@ -207,10 +208,20 @@ static int set_up(struct store *s, struct err *err)
 	return rc;
 }
 
+/* SQLite gives new files the process's umask, which belongs to all threads: ours is made before. */
+static int make_private(const char *path, struct err *err)
+{
+	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+
+	if (fd < 0)
+		return err_set(err, errno, "%s: %s", path, strerror(errno));
+	close(fd);
+	return 0;
+}
+
 struct store *store_open(const char *path, struct err *err)
 {
 	struct store *s = calloc(1, sizeof(*s));
-	mode_t mask;
 	int rc;
 
 	if (s)
@@ -221,12 +232,12 @@ struct store *store_open(const char *path, struct err *err)
 		return NULL;
 	}
 	pthread_mutex_init(&s->lock, NULL);
-	mask = umask(077);
-	rc = sqlite3_open_v2(path, &s->db,
-			     SQLITE_OPEN_READWRITE | SQLITE_OPEN_CREATE | SQLITE_OPEN_FULLMUTEX,
-			     NULL);
-	rc = rc == SQLITE_OK ? set_up(s, err) : db_error(s, err);
-	umask(mask);
+	rc = make_private(path, err);
+	if (rc == 0)
+		rc = sqlite3_open_v2(path, &s->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_FULLMUTEX,
+				     NULL) == SQLITE_OK
+			     ? set_up(s, err)
+			     : db_error(s, err);
 	if (rc == 0)
 		return s;
 	store_close(s);

@@ -1,12 +1,12 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * store.h - what sfabricctld knows and must not forget: maps, begins, records, jobs (SQLite).
+ * store.h - what a service knows and must not forget: maps, begins, records, jobs (SQLite).
  *
- * One file, state_dir/store.db. A function that stores returns 0 only after the commit is on disk
- * (WAL with synchronous=FULL), so that 2xx may be said. One connection, a lock inside: every thread
- * may call. A job id may be used again and a job may be requeued: a row of jobs is one incarnation,
- * named by its key. The columns a client's message moves (arrivals, batch_ns, open) and those the
- * field writer moves are apart, so that neither overwrites the other's.
+ * One file. A function that stores returns 0 only after the commit is on disk (WAL with
+ * synchronous=FULL), so that 2xx may be said. One connection, a lock inside: every thread may call.
+ * A job id may be used again and a job may be requeued: a row of jobs is one incarnation, named by
+ * its key. The columns a client's message moves (arrivals, batch_ns, open) and those the field
+ * writer moves are apart, so that neither overwrites the other's.
  */
 #ifndef FABRIC_STORE_H
 #define FABRIC_STORE_H

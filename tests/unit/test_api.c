@@ -25,6 +25,12 @@
 
 static const char munged[] = "/usr/sbin/munged";
 
+static void quiet(int priority, const char *text)
+{
+	(void)priority;
+	(void)text;
+}
+
 struct fixture {
 	char *folder, *socket, *helper, *asked;
 	struct conf conf;
@@ -83,6 +89,7 @@ static void write_helper(struct fixture *f)
 static int set_up(void **state)
 {
 	struct fixture *f = calloc(1, sizeof(*f));
+	struct service_with with = { .conf = &f->conf, .store_max = STORE_MAX_BYTES, .log = quiet };
 	struct err err = { "" };
 
 	*state = f;
@@ -95,13 +102,13 @@ static int set_up(void **state)
 				 .cluster = (char *)"c1",
 				 .munge_socket = f->socket,
 				 .slurm_conf = (char *)"",
-				 .state_dir = f->folder,
 				 .fabric_json = (char *)"/nonexistent" };
 	if (geteuid() != 0 || access(munged, X_OK) != 0)
 		return 0;
 	start_munged(f);
 	write_helper(f);
-	if (service_init(&f->service, &f->conf, false, &err) < 0)
+	with.folder = f->folder;
+	if (service_init(&f->service, &with, &err) < 0)
 		fail_msg("%s", err.text);
 	f->service.helper = f->helper;
 	return 0;
