@@ -100,6 +100,17 @@ static enum fields_action decide_ended(const struct fields_view *v, int64_t *due
 	return at(v->now_ns, FIELDS_CLOSE, v, due_ns);
 }
 
+/*
+ * Nothing is written. Only what came since Slurm was asked may be of a run that begins on this
+ * node, which is worth another question.
+ */
+static enum fields_action decide_elsewhere(const struct fields_view *v, int64_t *due_ns)
+{
+	if (v->facts && !v->ended && v->last_ns > v->look_ns)
+		return at(next_look(v), FIELDS_LOOK, v, due_ns);
+	return at(v->now_ns, FIELDS_CLOSE, v, due_ns);
+}
+
 enum fields_action fields_decide(const struct fields_view *v, int64_t *due_ns)
 {
 	int64_t look_ns, tag_ns;
@@ -107,6 +118,8 @@ enum fields_action fields_decide(const struct fields_view *v, int64_t *due_ns)
 	if (v->tries >= FIELDS_TRIES ||
 	    (!v->facts && v->now_ns >= v->first_ns + FIELDS_FORGET_S * NS_PER_S))
 		return at(v->now_ns, FIELDS_CLOSE, v, due_ns);
+	if (v->elsewhere)
+		return decide_elsewhere(v, due_ns);
 	if (!v->facts)
 		return at(v->next_ns, FIELDS_LOOK, v, due_ns);
 	if (v->ended)
@@ -522,13 +535,25 @@ static void write_record(struct writer *w, struct store_job *job, const struct s
 	json_object_put(field);
 }
 
+/* In a service of one node: nothing is written before Slurm has said that it is the first host. */
+static bool is_elsewhere(const struct writer *w, const struct job_facts *f)
+{
+	const char *node = w->service->with.node;
+
+	if (!node || !f)
+		return false;
+	return f->host_count ? strcmp(f->hosts[0], node) != 0 : f->running || f->ended;
+}
+
 /* complete: only an ended job's matters. */
-static struct fields_view view_of(const struct store_job *job, const struct job_facts *f,
-				  bool complete)
+static struct fields_view view_of(const struct writer *w, const struct store_job *job,
+				  const struct job_facts *f, bool complete)
 {
 	return (struct fields_view){
 		.now_ns = io_now_ns(),
 		.first_ns = job->first_ns,
+		.last_ns = job->last_ns,
+		.elsewhere = is_elsewhere(w, f),
 		.batch_ns = job->batch_ns,
 		.facts = f,
 		.running = f && f->running,
@@ -574,7 +599,9 @@ static enum fields_action decide(struct writer *w, const struct store_job *job, 
 
 	if (f && f->ended && store_complete(w->service->store, job->key, &complete, &err) < 0)
 		service_log(w->service, LOG_ERR, "job %u: %s", job->job, err.text);
-	v = view_of(job, f, complete);
+	if (f && f->host_count > 1 && w->service->with.node)
+		complete = false; /* as story_complete() says */
+	v = view_of(w, job, f, complete);
 	job_facts_free(f);
 	return fields_decide(&v, due);
 }
@@ -629,7 +656,7 @@ static bool load_work(struct writer *w, int64_t key, struct work *work)
 	if (store_get_job(w->service->store, key, &work->job, NULL) < 0)
 		return false;
 	f = facts_of(&work->job);
-	v = view_of(&work->job, f, false);
+	v = view_of(w, &work->job, f, false);
 	if (f && !f->ended)
 		v.field = FIELD_FOREIGN; /* looks alone, no tag */
 	work->action = f && f->ended ? FIELDS_NOTHING : fields_decide(&v, &due);
@@ -647,9 +674,10 @@ static void look_at_due(struct writer *w, const int64_t *keys, size_t count)
 	for (size_t i = 0; all && due && i < count; i++)
 		if (load_work(w, keys[i], &all[i]) && all[i].action == FIELDS_LOOK)
 			due[n++] = &all[i];
-	/* a few are asked for one by one; the whole table costs slurmctld too much to be had often
-	 */
-	if (n > SLURM_CALL_FEW_JOBS && io_mono_ns() < w->whole_ns + WHOLE_TABLE_NS)
+	/* a few are asked for one by one; the whole table costs slurmctld too much to be had often,
+	 * and by each node at all */
+	if (n > SLURM_CALL_FEW_JOBS &&
+	    (w->service->with.node || io_mono_ns() < w->whole_ns + WHOLE_TABLE_NS))
 		n = SLURM_CALL_FEW_JOBS;
 	else if (n > SLURM_CALL_FEW_JOBS)
 		w->whole_ns = io_mono_ns();

@@ -2,9 +2,10 @@
 /*
  * fields.h - when what is written into Slurm's job fields.
  *
- * fields_decide() is the pure rule; fields_run() is the one thread of sfabricctld that follows it:
- * it asks Slurm about open jobs, tags them while they run and writes their record when they have
- * ended. It is the only writer, it may be late, and it never gives up while a job is open.
+ * fields_decide() is the pure rule; fields_run() is the one thread of a service that follows it: it
+ * asks Slurm about open jobs, tags them while they run and writes their record when they have
+ * ended. It is the only writer, it may be late, and it never gives up while a job is open. In a
+ * service of one node it lets go of the jobs whose first host is another one.
  */
 #ifndef FABRIC_FIELDS_H
 #define FABRIC_FIELDS_H
@@ -30,9 +31,11 @@ enum fields_action { FIELDS_NOTHING, FIELDS_LOOK, FIELDS_TAG, FIELDS_RECORD, FIE
 struct fields_view { /* of one job; times in ns since the epoch */
 	int64_t now_ns;
 	int64_t first_ns; /* arrival of the first message */
+	int64_t last_ns;  /* and of the last one */
 	int64_t batch_ns; /* of the batch step's record; 0 none */
 	bool facts;	  /* Slurm has answered */
 	bool running, ended;
+	bool elsewhere;	 /* another node writes the field */
 	int64_t end_ns;	 /* 0 unknown */
 	bool complete;	 /* story_complete() */
 	int64_t look_ns; /* Slurm was asked; 0 never */

@@ -394,6 +394,7 @@ int service_story_load(struct service *s, const struct store_job *job, bool reco
 	out->story.records = out->records;
 	out->story.begins = out->begins;
 	out->story.fabric = s->fabric;
+	out->story.one_node = s->with.node != NULL;
 	return 0;
 }
 

@@ -2,6 +2,10 @@
 /*
  * service.h - what takes messages and what writes job fields share: settings, store, the fabric,
  * the log, and the bell by which a message wakes the field writer.
+ *
+ * sfabricctld has one for the whole cluster. Where there is none, each sfabricd has one for its own
+ * node: then `node` is set, nobody else's messages come, and only jobs whose first host the node is
+ * get their field written by it.
  */
 #ifndef FABRIC_SERVICE_H
 #define FABRIC_SERVICE_H
@@ -37,6 +41,7 @@ struct service_with {		 /* all of it must live as long */
 	const struct conf *conf; /* conf->cluster is known */
 	const char *folder;	 /* of the store */
 	int64_t store_max;	 /* bytes; see store_forget() */
+	const char *node;	 /* Slurm's name of the only one that reports; NULL: all do */
 	size_t fabric_max;	 /* bytes of fabric.json; of a longer one only the units are read */
 	const char *helper;	 /* NULL: the installed sfabric-slurm */
 	void (*log)(int priority, const char *text); /* syslog's priorities; from any thread */

@@ -371,7 +371,7 @@ static int check_age(struct store *s, uint32_t job, int64_t at_ns, int64_t now_n
 	return rc;
 }
 
-static int find_or_make_job(struct store *s, uint32_t job, uint32_t uid, int64_t at_ns,
+static int find_or_make_job(struct store *s, uint32_t job, uint32_t uid, int64_t at_ns, bool opens,
 			    int64_t now_ns, int64_t *key, struct err *err)
 {
 	int rc = pick_job(s, job, at_ns, key, err);
@@ -383,22 +383,25 @@ static int find_or_make_job(struct store *s, uint32_t job, uint32_t uid, int64_t
 		return rc;
 	rc = finish(s,
 		    prepare(s, err,
-			    "INSERT INTO jobs (job, uid, began_ns, first_ns, last_ns)"
-			    " VALUES (?, ?, ?, ?, ?)",
-			    "iiiii", (int64_t)job, (int64_t)uid, at_ns, now_ns, now_ns),
+			    "INSERT INTO jobs (job, uid, began_ns, first_ns, last_ns, open)"
+			    " VALUES (?, ?, ?, ?, ?, ?)",
+			    "iiiiii", (int64_t)job, (int64_t)uid, at_ns, now_ns, now_ns,
+			    (int64_t)opens),
 		    err);
 	*key = sqlite3_last_insert_rowid(s->db);
 	return rc;
 }
 
-/* Opens the job again and counts a message that was news. */
-static int note_arrival(struct store *s, int64_t key, bool batch, int64_t now_ns, struct err *err)
+/* Counts a message that was news, and opens the job (again). */
+static int note_arrival(struct store *s, int64_t key, bool batch, bool opens, int64_t now_ns,
+			struct err *err)
 {
 	return finish(s,
 		      prepare(s, err,
-			      "UPDATE jobs SET arrivals = arrivals + 1, last_ns = ?1, open = 1,"
-			      " batch_ns = CASE WHEN ?2 THEN ?1 ELSE batch_ns END WHERE key = ?3",
-			      "iii", now_ns, (int64_t)batch, key),
+			      "UPDATE jobs SET arrivals = arrivals + 1, last_ns = ?1,"
+			      " batch_ns = CASE WHEN ?2 THEN ?1 ELSE batch_ns END,"
+			      " open = max(open, ?4) WHERE key = ?3",
+			      "iiii", now_ns, (int64_t)batch, key, (int64_t)opens),
 		      err);
 }
 
@@ -406,7 +409,7 @@ static int insert_begin(struct store *s, const struct store_begin *b, int64_t no
 			struct err *err)
 {
 	int64_t key = 0;
-	int rc = find_or_make_job(s, b->job, b->uid, b->began_ns, now_ns, &key, err);
+	int rc = find_or_make_job(s, b->job, b->uid, b->began_ns, true, now_ns, &key, err);
 
 	if (rc == 0)
 		rc = finish(s,
@@ -417,7 +420,7 @@ static int insert_begin(struct store *s, const struct store_begin *b, int64_t no
 				    b->began_ns, now_ns),
 			    err);
 	if (rc == 0 && sqlite3_changes(s->db) > 0)
-		rc = note_arrival(s, key, false, now_ns, err);
+		rc = note_arrival(s, key, false, true, now_ns, err);
 	return rc;
 }
 
@@ -428,8 +431,8 @@ int store_put_begin(struct store *s, const struct store_begin *b, int64_t now_ns
 	return rc < 0 ? rc : end(s, insert_begin(s, b, now_ns, err), err);
 }
 
-static int insert_record(struct store *s, const struct record *r, const char *json, int64_t now_ns,
-			 struct err *err)
+static int insert_record(struct store *s, const struct record *r, const char *json, bool opens,
+			 int64_t now_ns, struct err *err)
 {
 	int64_t key = 0, known = 0;
 	int rc = one_number(s, prepare(s, err, "SELECT 1 FROM records WHERE id = ?", "s", r->id),
@@ -437,7 +440,7 @@ static int insert_record(struct store *s, const struct record *r, const char *js
 
 	if (rc != -ENOENT)
 		return rc;
-	rc = find_or_make_job(s, r->job, r->uid, r->begin_ns, now_ns, &key, err);
+	rc = find_or_make_job(s, r->job, r->uid, r->begin_ns, opens, now_ns, &key, err);
 	if (rc == 0)
 		rc = finish(s,
 			    prepare(s, err, "INSERT INTO records VALUES (?, ?, ?, ?, ?, ?, ?, ?)",
@@ -445,16 +448,16 @@ static int insert_record(struct store *s, const struct record *r, const char *js
 				    (int64_t)r->node_count, r->begin_ns, now_ns, json),
 			    err);
 	if (rc == 0)
-		rc = note_arrival(s, key, r->step == STEP_ID_BATCH, now_ns, err);
+		rc = note_arrival(s, key, r->step == STEP_ID_BATCH, opens, now_ns, err);
 	return rc;
 }
 
-int store_put_record(struct store *s, const struct record *r, const char *json, int64_t now_ns,
-		     struct err *err)
+int store_put_record(struct store *s, const struct record *r, const char *json, bool opens,
+		     int64_t now_ns, struct err *err)
 {
 	int rc = begin(s, err);
 
-	return rc < 0 ? rc : end(s, insert_record(s, r, json, now_ns, err), err);
+	return rc < 0 ? rc : end(s, insert_record(s, r, json, opens, now_ns, err), err);
 }
 
 /* The place in a job's records up to which they were handed over. */

@@ -91,13 +91,13 @@ int store_put_map(struct store *s, const char *node, const char *json, int64_t n
 int store_get_map(struct store *s, const char *node, int64_t at_ns, char **json, struct err *err);
 
 /*
- * Repeating one changes nothing. The job's row is found or made. -ESTALE: of a job that is not
- * known and that would be forgotten by now if it had been; what Slurm has of it is better than one
- * message.
+ * Repeating one changes nothing. The job's row is found or made, and opened; opens false: a record
+ * that is kept, but is no reason to follow the job. -ESTALE: of a job that is not known and that
+ * would be forgotten by now if it had been; what Slurm has of it is better than one message.
  */
 int store_put_begin(struct store *s, const struct store_begin *b, int64_t now_ns, struct err *err);
-int store_put_record(struct store *s, const struct record *r, const char *json, int64_t now_ns,
-		     struct err *err);
+int store_put_record(struct store *s, const struct record *r, const char *json, bool opens,
+		     int64_t now_ns, struct err *err);
 
 /* The newest incarnation of a job (by raw id, or by array job and task). -ENOENT. */
 int store_find_job(struct store *s, uint32_t job, int64_t *key, struct err *err);

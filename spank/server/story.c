@@ -644,8 +644,16 @@ const char *story_state_name(enum story_state state)
 	return names[state];
 }
 
+/* What ran on the job's other nodes alone is not known here. */
+static bool others_are_silent(const struct view *v)
+{
+	return v->story->one_node && v->story->facts && v->host_count > 1;
+}
+
 static bool complete(const struct view *v)
 {
+	if (others_are_silent(v))
+		return false;
 	for (size_t i = 0; i < v->step_count; i++)
 		if (v->steps[i].reported < v->steps[i].nodes || !v->steps[i].nodes)
 			return false;
@@ -1202,9 +1210,13 @@ static json_object *make_story(const struct view *v, const struct limits *l, boo
 
 /* ---- the job field ---- */
 
+/* "reported" beside it: all that is said stands on so many of them. */
 static int put_field_nodes(json_object *object, const struct view *v)
 {
-	return v->story->facts && v->host_count ? json_put_u64(object, "nodes", v->host_count) : 0;
+	int rc =
+		v->story->facts && v->host_count ? json_put_u64(object, "nodes", v->host_count) : 0;
+
+	return rc || !others_are_silent(v) ? rc : json_put_u64(object, "reported", 1);
 }
 
 static json_object *make_field(const struct view *v, const struct limits *l, bool cut)

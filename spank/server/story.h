@@ -63,11 +63,15 @@ struct story {
 	const struct store_begin *begins;
 	size_t begin_count;
 	const struct fabric *fabric; /* NULL unknown */
+	bool one_node; /* only one node reports, there is nobody to hear of the others from */
 };
 
 enum story_state { STORY_RUNNING, STORY_PARTIAL, STORY_FINAL };
 
-/* All nodes of all steps that are known have reported; false when no step is known. */
+/*
+ * All nodes of all steps that are known have reported; false when no step is known, and when the
+ * job has nodes that can't report.
+ */
 bool story_complete(const struct story *s);
 enum story_state story_state(const struct story *s);
 const char *story_state_name(enum story_state state); /* "running", "partial", "final" */

@@ -85,6 +85,16 @@ static int take_map(struct service *s, json_object *object, const char *json, in
 	return rc;
 }
 
+/*
+ * May this record be of a job that is followed here? In a service of one node: of a step that has
+ * the node for its first one, as the batch step has the job's first host. The job's other nodes
+ * need not ask Slurm whether they are it; there may be thousands.
+ */
+static bool may_lead(const struct service *s, const struct record *r)
+{
+	return !s->with.node || r->node_index == 0;
+}
+
 static int take_record(struct service *s, json_object *object, const char *json, int64_t now_ns,
 		       struct err *err)
 {
@@ -102,7 +112,7 @@ static int take_record(struct service *s, json_object *object, const char *json,
 		rc = err_set(err, EPROTO, "record: job %u on %u nodes: there is no such", r->job,
 			     r->node_count);
 	else
-		rc = store_put_record(s->store, r, json, now_ns, err);
+		rc = store_put_record(s->store, r, json, may_lead(s, r), now_ns, err);
 	record_free(r);
 	return rc;
 }

@@ -154,6 +154,22 @@ static const struct situation situations[] = {
 	  { .now_ns = 9000, RUNS, .next_ns = 9300, .tries = FIELDS_TRIES },
 	  FIELDS_CLOSE,
 	  0 },
+	{ "another node writes: nothing to do",
+	  { .now_ns = 12, RUNS, .elsewhere = true, .last_ns = 9, .look_ns = 10 },
+	  FIELDS_CLOSE,
+	  0 },
+	{ "it spoke after the question: the next look will tell",
+	  { .now_ns = 12, RUNS, .elsewhere = true, .last_ns = 11, .look_ns = 10 },
+	  FIELDS_NOTHING,
+	  40 },
+	{ "whether it is of another run",
+	  { .now_ns = 40, RUNS, .elsewhere = true, .last_ns = 11, .look_ns = 10 },
+	  FIELDS_LOOK,
+	  0 },
+	{ "but not when the job has ended",
+	  { .now_ns = 1001, ENDED, .elsewhere = true, .last_ns = 1000, .look_ns = 999 },
+	  FIELDS_CLOSE,
+	  0 },
 	{ "requeued: nothing to write",
 	  { .now_ns = 1020, ENDED, .field = FIELD_SUPERSEDED },
 	  FIELDS_CLOSE,
@@ -171,6 +187,7 @@ static void every_situation_has_its_action(void **state)
 
 		v.now_ns *= S;
 		v.first_ns *= S;
+		v.last_ns *= S;
 		v.batch_ns *= S;
 		v.end_ns *= S;
 		v.look_ns *= S;
@@ -189,7 +206,7 @@ static void every_situation_has_its_action(void **state)
 static void it_never_spins_and_never_sleeps_for_ever(void **state)
 {
 	(void)state;
-	for (unsigned int bits = 0; bits < 1u << 12; bits++) {
+	for (unsigned int bits = 0; bits < 1u << 14; bits++) {
 		struct fields_view v = {
 			.now_ns = 5000 * S,
 			.first_ns = 4000 * S,
@@ -205,6 +222,8 @@ static void it_never_spins_and_never_sleeps_for_ever(void **state)
 			.field_ns = 4950 * S,
 			.end_ns = 4980 * S,
 			.next_ns = bits & 2048 ? 5010 * S : 0,
+			.elsewhere = bits & 4096,
+			.last_ns = (bits & 8192 ? 4995 : 4985) * S,
 		};
 		int64_t due_ns = -1;
 		enum fields_action action = fields_decide(&v, &due_ns);

@@ -75,7 +75,7 @@ static void put_record(struct fixture *f, uint32_t job, uint32_t step, int64_t b
 	struct record *r = record_of(job, step, "n1", begin_ns, id);
 	struct err err = { "" };
 
-	if (store_put_record(f->store, r, "{\"x\":1}", 5 * S, &err) < 0)
+	if (store_put_record(f->store, r, "{\"x\":1}", true, 5 * S, &err) < 0)
 		fail_msg("%s", err.text);
 	record_free(r);
 }
@@ -239,6 +239,28 @@ static void a_job_closes_only_without_news(void **state)
 	store_job_clear(&j);
 }
 
+/* A record that is no reason to follow its job is kept, and leaves an open one open. */
+static void some_records_open_no_job(void **state)
+{
+	struct fixture *f = *state;
+	struct record *r = record_of(8, 0, "n1", 100 * S, 'a');
+	struct store_job j;
+
+	assert_int_equal(store_put_record(f->store, r, "{}", false, 5 * S, NULL), 0);
+	j = job_of(f, 8);
+	assert_false(j.open);
+	assert_int_equal(record_count(f, j.key), 1);
+	store_job_clear(&j);
+	put_begin(f, 8, 101 * S);
+	r->id[0] = 'b';
+	assert_int_equal(store_put_record(f->store, r, "{}", false, 6 * S, NULL), 0);
+	j = job_of(f, 8);
+	assert_true(j.open);
+	assert_int_equal(j.arrivals, 3);
+	store_job_clear(&j);
+	record_free(r);
+}
+
 static void messages_find_their_run(void **state)
 {
 	struct fixture *f = *state;
@@ -393,7 +415,7 @@ static void put_from(struct fixture *f, uint32_t job, uint32_t step, const char 
 	struct record *r = record_of(job, step, node, 100 * S, id);
 
 	r->node_count = node_count;
-	assert_int_equal(store_put_record(f->store, r, "{}", 5 * S, NULL), 0);
+	assert_int_equal(store_put_record(f->store, r, "{}", true, 5 * S, NULL), 0);
 	record_free(r);
 }
 
@@ -478,16 +500,17 @@ static void messages_of_forgotten_jobs_are_refused(void **state)
 	struct record *r = record_of(17, 0, "n1", 100 * S, 1);
 	struct err err = { "" };
 
-	assert_int_equal(store_put_record(f->store, r, "{}", (STORE_KEEP_S + 101) * S, &err),
+	assert_int_equal(store_put_record(f->store, r, "{}", true, (STORE_KEEP_S + 101) * S, &err),
 			 -ESTALE);
 	assert_non_null(strstr(err.text, "job 17"));
 	assert_false(knows(f, 17));
 	put_begin(f, 17, 100 * S); /* it is known: then any message is welcome */
 	r->begin_ns = 0;	   /* a clock that was not set yet */
-	assert_int_equal(store_put_record(f->store, r, "{}", (STORE_KEEP_S + 101) * S, &err), 0);
+	assert_int_equal(store_put_record(f->store, r, "{}", true, (STORE_KEEP_S + 101) * S, &err),
+			 0);
 	r->begin_ns = INT64_MAX;
 	r->id[0] = 'f';
-	assert_int_equal(store_put_record(f->store, r, "{}", 5 * S, &err), 0);
+	assert_int_equal(store_put_record(f->store, r, "{}", true, 5 * S, &err), 0);
 	record_free(r);
 }
 
@@ -527,7 +550,7 @@ static void nothing_acknowledged_is_lost(void **state)
 			for (uint32_t i = 0; f->store; i++) {
 				struct record *r = record_of(17, i, "n1", S, tries * 1000000 + i);
 
-				if (store_put_record(f->store, r, "{}", S, NULL) < 0 ||
+				if (store_put_record(f->store, r, "{}", true, S, NULL) < 0 ||
 				    write(fds[1], "x", 1) != 1)
 					break;
 				record_free(r);
@@ -605,6 +628,7 @@ int main(void)
 		TEST(maps_have_a_past),
 		TEST(repeating_changes_nothing),
 		TEST(a_job_closes_only_without_news),
+		TEST(some_records_open_no_job),
 		TEST(messages_find_their_run),
 		TEST(a_requeued_job_is_split),
 		TEST(two_rows_of_one_run_become_one),

@@ -141,6 +141,7 @@ static void load(struct input *in, const char *name)
 	in->story.tally = tally_of(in->records, in->story.record_count);
 	in->story.begins = in->begins;
 	in->story.fabric = in->fabric;
+	in->story.one_node = json_has(in->json, "one_node");
 }
 
 static void unload(struct input *in)
@@ -181,8 +182,8 @@ static void expect(const char *name, const char *file, json_object *value)
 
 static void every_case_says_what_it_must(void **state)
 {
-	static const char *const names[] = { "two-units", "missing-node", "no-slurm", "running",
-					     "all-bad" };
+	static const char *const names[] = { "two-units", "missing-node", "no-slurm",
+					     "running",	  "all-bad",	  "one-node" };
 
 	(void)state;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -246,6 +247,23 @@ static void the_bad_port_is_named_with_its_switch(void **state)
 	assert_string_equal(string_in(s, "switch_port"), "1");
 	assert_string_equal(string_in(s, "retransmits"), "5120");
 	json_object_put(story);
+	unload(&in);
+}
+
+/* All steps that this node knows of have reported; those of the job's other node are not known. */
+static void one_node_is_not_all(void **state)
+{
+	struct input in;
+
+	(void)state;
+	load(&in, "one-node");
+	assert_false(story_complete(&in.story));
+	assert_int_equal(story_state(&in.story), STORY_PARTIAL);
+	in.story.one_node = false;
+	assert_true(story_complete(&in.story));
+	in.story.one_node = true;
+	in.story.now_ns = (in.facts->end_s + STORY_FINAL_AFTER_S) * INT64_C(1000000000);
+	assert_int_equal(story_state(&in.story), STORY_FINAL);
 	unload(&in);
 }
 
@@ -741,6 +759,7 @@ int main(void)
 		cmocka_unit_test(every_case_says_what_it_must),
 		cmocka_unit_test(golden_field_is_canonical_and_ours),
 		cmocka_unit_test(the_bad_port_is_named_with_its_switch),
+		cmocka_unit_test(one_node_is_not_all),
 		cmocka_unit_test(states_follow_slurm_and_the_reports),
 		cmocka_unit_test(what_does_not_fit_is_left_out),
 		cmocka_unit_test(tag_of_four_nodes_fits_with_rails),
