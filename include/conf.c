@@ -298,6 +298,7 @@ static int complete_servers(struct conf *c)
 	if (c->server_count == 1 && !strcmp(c->servers[0], NO_SERVER)) {
 		free(c->servers[0]);
 		c->server_count = 0;
+		c->without_server = true;
 		return 0;
 	}
 	if (c->server_count == 0 && default_servers(c) < 0)

@@ -33,8 +33,9 @@ struct conf {
 	char *slurm_conf;   /* "" Slurm's own */
 
 	/* node to cluster service */
-	char **servers; /* "host:port"; without `server`, slurmctld's hosts; none with {"none"} */
+	char **servers; /* "host:port"; without `server`, slurmctld's hosts */
 	size_t server_count;
+	bool without_server; /* {"none"}: there is no sfabricctld, sfabricd writes job fields */
 	char *server_user; /* account of sfabricctld */
 	char *listen;      /* sfabricctld: "address:port" */
 

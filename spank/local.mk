@@ -70,6 +70,7 @@ sbin_PROGRAMS += spank/sfabricd
 endif
 spank_libagent_la_SOURCES = \
 	spank/agent/agent_log.h \
+	spank/agent/local.c spank/agent/local.h \
 	spank/agent/publish.c spank/agent/publish.h \
 	spank/agent/sampler.c spank/agent/sampler.h \
 	spank/agent/sender.c spank/agent/sender.h \
@@ -82,9 +83,9 @@ spank_libagent_la_SOURCES = \
 	spank/agent/steps.c spank/agent/steps.h \
 	spank/agent/summary.c spank/agent/summary.h \
 	spank/agent/timeline.c spank/agent/timeline.h
-spank_libagent_la_CPPFLAGS = $(SERVICE_CPPFLAGS)
-spank_libagent_la_LIBADD = spank/libmap.la spank/libwire.la include/libcore.la $(SQLITE_LIBS) \
-	-lpthread -lm
+spank_libagent_la_CPPFLAGS = $(SERVICE_CPPFLAGS) -I$(top_srcdir)/spank/server
+spank_libagent_la_LIBADD = spank/libmap.la spank/libservice.la spank/libwire.la \
+	include/libcore.la $(SQLITE_LIBS) -lpthread -lm
 spank_sfabricd_SOURCES = spank/agent/sfabricd.c
 spank_sfabricd_CPPFLAGS = $(SERVICE_CPPFLAGS)
 spank_sfabricd_LDADD = spank/libagent.la -lm

@@ -19,6 +19,7 @@ check_PROGRAMS += \
 	tests/unit/test_health \
 	tests/unit/test_io \
 	tests/unit/test_json \
+	tests/unit/test_local \
 	tests/unit/test_machine \
 	tests/unit/test_map \
 	tests/unit/test_options \
@@ -68,6 +69,9 @@ tests_unit_test_io_LDADD = $(UNIT_LIBS)
 tests_unit_test_json_SOURCES = tests/unit/test_json.c
 tests_unit_test_json_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_json_LDADD = $(UNIT_LIBS)
+tests_unit_test_local_SOURCES = tests/unit/test_local.c
+tests_unit_test_local_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_local_LDADD = spank/libagent.la $(UNIT_LIBS)
 tests_unit_test_machine_SOURCES = tests/unit/test_machine.c
 tests_unit_test_machine_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_machine_LDADD = spank/libmap.la $(UNIT_LIBS)

@@ -4,8 +4,9 @@
  *
  * fabric.so in each slurmstepd connects and says what happens to its step; this file accepts, reads
  * packets, notices when a slurmstepd is gone, and hands all of it to steps.c. Reading counters
- * (sampler.c), the map (publish.c) and talking to sfabricctld (sender.c) are threads of their own,
- * so that nothing here ever waits for a device, a disk full of counters or a server.
+ * (sampler.c), the map (publish.c), talking to sfabricctld (sender.c) or being it for this node
+ * (local.c) are threads of their own, so that nothing here ever waits for a device, a disk full of
+ * counters, a server or Slurm.
  */
 #include <errno.h>
 #include <fcntl.h>
@@ -29,6 +30,7 @@
 #include "agent_log.h"
 #include "conf.h"
 #include "io.h"
+#include "local.h"
 #include "machine.h"
 #include "packet.h"
 #include "publish.h"
@@ -76,6 +78,7 @@ struct agent {
 	bool off, stop;
 	bool deaf; /* the listening socket is not watched until the next tick */
 	struct spool *spool;
+	struct local *local; /* NULL: there is a server */
 	struct sender *sender;
 	struct sampler *sampler;
 	struct publish *publish;
@@ -603,6 +606,25 @@ static int open_events(struct agent *a, struct err *err)
 	return 0;
 }
 
+/* There is one writer of job fields: sfabricctld, or the nodes, and never both. */
+static int start_sender(struct agent *a, struct err *err)
+{
+	struct local_with local = {
+		.conf = a->conf, .node = a->node, .folder = a->spool_dir, .log = &agent_log
+	};
+	struct sender_way way = sender_to_server(a->conf);
+	bool nowhere = a->conf->server_count == 0 && !a->conf->without_server;
+
+	if (a->conf->without_server) {
+		a->local = local_start(&local, err);
+		if (!a->local)
+			return -EIO;
+		way = local_way(a->local);
+	}
+	a->sender = sender_start(nowhere ? NULL : &way, a->spool, &agent_log, err);
+	return a->sender ? 0 : -EIO;
+}
+
 static int start_parts(struct agent *a, struct err *err)
 {
 	struct steps_with steps = {
@@ -611,14 +633,13 @@ static int start_parts(struct agent *a, struct err *err)
 	struct publish_with publish = {
 		.conf = a->conf, .node = a->node, .run_dir = a->run_dir, .log = &agent_log
 	};
-	struct sender_way way = sender_to_server(a->conf);
 
 	a->spool = spool_open(a->spool_dir, err);
 	if (!a->spool)
 		return -EIO;
-	a->sender =
-		sender_start(a->conf->server_count ? &way : NULL, a->spool, &agent_log, err);
-	a->sampler = a->sender ? sampler_start(a->conf->root, a->samples_fd, err) : NULL;
+	if (start_sender(a, err) < 0)
+		return -EIO;
+	a->sampler = sampler_start(a->conf->root, a->samples_fd, err);
 	if (!a->sampler)
 		return -EIO;
 	publish.sender = steps.sender = a->sender;
@@ -658,7 +679,7 @@ static bool stop_parts(struct agent *a)
 		finish_steps(a, "sfabricd was stopped");
 	ended = publish_stop(a->publish);
 	sampler_stop(a->sampler);
-	if (!sender_stop(a->sender, FLUSH_MS) || !ended)
+	if (!sender_stop(a->sender, FLUSH_MS) || !local_stop(a->local) || !ended)
 		return false;
 	spool_free(a->spool);
 	conf_free(a->conf);

@@ -10,6 +10,7 @@
  */
 #include <errno.h>
 #include <pwd.h>
+#include <signal.h>
 #include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <slurm/slurmdb.h>
@@ -18,6 +19,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/prctl.h>
 #include <unistd.h>
 
 #include "err.h"
@@ -733,6 +735,8 @@ int main(void)
 	char *text = NULL, *line;
 	size_t len;
 
+	/* whoever asked keeps the deadline: without it this might stay for ever */
+	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (io_read_fd(STDIN_FILENO, "stdin", REQUEST_MAX_BYTES, &text, &len, &err) == 0)
 		request = json_parse(text, len, "stdin", &err);
 	if (request)

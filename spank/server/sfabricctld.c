@@ -181,6 +181,17 @@ static int fix_cluster(struct conf *conf, struct err *err)
 		       conf->path);
 }
 
+/* Two writers would overwrite each other's fields. */
+static int check_writer(const struct conf *conf, struct err *err)
+{
+	if (!conf->without_server)
+		return 0;
+	return err_set(err, EINVAL,
+		       "%s: server = {\"none\"}: each job's first node writes the job fields; name "
+		       "this host there, or don't start sfabricctld",
+		       conf->path);
+}
+
 static void wait_for_end(struct service *s, const sigset_t *signals)
 {
 	int sig = 0;
@@ -246,7 +257,7 @@ static int start(const struct options *o, int word_fd, const sigset_t *signals)
 	struct conf *conf = conf_load(o->conf, false, &err);
 	int status = 1;
 
-	if (conf && fix_cluster(conf, &err) == 0)
+	if (conf && check_writer(conf, &err) == 0 && fix_cluster(conf, &err) == 0)
 		status = run(conf, word_fd, signals);
 	else
 		say_word(word_fd, err.text);

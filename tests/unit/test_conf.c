@@ -143,6 +143,8 @@ static void servers(void **state)
 			snprintf(is + strlen(is), 50, "%s ", c->servers[j]);
 		if (strcmp(is, cases[i].is) != 0)
 			fail_msg("case %zu: \"%s\"", i, is);
+		/* no host at all is no "none": sfabricctld may be at work all the same */
+		assert_int_equal(c->without_server, strstr(cases[i].server, "none") != NULL);
 		conf_free(c);
 		free(text);
 	}
