@@ -282,3 +282,80 @@ for hca in truth["hcas"]:
 EOF
     done
 }
+
+# A cluster without sfabricctld: each job's first host writes what it knows.
+server_none() { # yes|no
+    local node conf
+    for node in "${nodes[@]}"; do
+        conf=$run/etc/nodes/$node/fabric.conf
+        cluster stop "$run" "sfabricd.$node"
+        rm -f "$(cluster path "$run" "$node")"/spool/slurm-fabric/store.db*
+        case $1 in
+            yes)
+                cp -p "$conf" "$conf.away"
+                sed -i '/^server =/d' "$conf"
+                printf '%s\n' 'server = {"none"}' "fabric_json = \"$(cluster path "$run" state)/fabric.json\"" >> "$conf"
+                ;;
+            no) [ ! -e "$conf.away" ] || mv "$conf.away" "$conf" ;;
+        esac
+        cluster start "$run" "sfabricd.$node"
+    done
+}
+with_service_again() {
+    server_none no
+    if cluster status "$run" | grep -q '^sfabricctld.*down'; then cluster start "$run" sfabricctld; fi
+}
+field() { # JOB EXPRESSION: over f, our object in sacct's AdminComment
+    admin_comment "$1" | ask "(lambda f: $2)(d['fabric'])"
+}
+is_partial() { admin_comment "$1" | grep -q '"state":"partial"'; }
+tagged() { ctl scontrol show job "$1" | grep -q '"state":"running"'; }
+# kept NODE JOB: what the node's own store has of the job: field, open, was Slurm asked, records
+kept() {
+    python3 - "$(cluster path "$run" "$1")/spool/slurm-fabric/store.db" "$2" <<'EOF'
+import sqlite3, sys
+store = sqlite3.connect("file:%s?mode=ro" % sys.argv[1], uri=True)
+print(*store.execute("SELECT field, open, look_ns > 0, (SELECT count(*) FROM records WHERE key = jobs.key)"
+                     " FROM jobs WHERE job = ?", (sys.argv[2],)).fetchall())
+EOF
+}
+kept_is() { [ "$(kept "$1" "$2")" = "$3" ]; }
+
+test_server_none() {
+    local one two first second node
+    trap with_service_again EXIT
+    cluster stop "$run" sfabricctld
+    server_none yes
+    one=$(submit -N1 -n1 --gpus-per-node=2 --fabric=compact <<'EOF'
+srun sleep 3
+EOF
+    )
+    two=$(submit -N2 --ntasks-per-node=1 --gpus-per-node=4 --fabric=compact <<'EOF'
+srun sleep 5
+srun -N1 -n1 -r1 sleep 2
+EOF
+    )
+    wait_until 60 step_running "$two" 0
+    read -r first second < <(ctl scontrol show hostnames "$(ctl squeue -h -j "$two" -o %N)" | xargs)
+    wait_until 15 tagged "$two"
+    is "$(ctl scontrol show job "$two" | sed -n 's/^ *AdminComment=//p' |
+        ask "(lambda f: (f['nodes'], f['reported'], f['map'][0]['nodes'], len(f['map'][0]['gpus']), f['no_map']))(d['fabric'])")" \
+        "(2, 1, '$first', 4, '$second')"
+    wait_job "$one"
+    wait_job "$two"
+    # a job of one node is whole, and its leaves come from the fabric.json that the node has
+    wait_until 60 final "$one"
+    is "$(field "$one" "(f['nodes'], f.get('reported'), f['records'], f['units']['used'], len(f['rails']) > 0)")" "(1, None, 2, 1, True)"
+    is "$(field "$one" "[(s['step'], s['nodes'], s['reported']) for s in f['steps']]")" "[('batch', 1, 1), ('0', 1, 1)]"
+    # of two nodes one has spoken
+    wait_until 60 is_partial "$two"
+    is "$(field "$two" "(f['nodes'], f['reported'], f['records'])")" "(2, 1, 2)"
+    is "$(field "$two" "[(s['step'], s['nodes'], s['reported']) for s in f['steps']]")" "[('batch', 1, 1), ('0', 2, 1)]"
+    # the other one, which was first in a step of its own, has asked Slurm, and let go
+    wait_until 40 kept_is "$second" "$two" "(0, 0, 1, 2)"
+    for node in "${nodes[@]}"; do wait_until 10 spool_empty "$node"; done
+    is "$(ps -eo args | grep -c '[s]fabric-slurm')" 0 "helpers"
+    cluster status "$run" | grep -q '^sfabricctld.*down'
+    trap - EXIT
+    with_service_again
+}
