@@ -133,4 +133,5 @@ EXTRA_DIST += \
 	tests/valgrind.supp \
 	tests/bench \
 	tests/cluster \
+	tests/topology \
 	tests/data
