@@ -25,6 +25,7 @@ struct build {
 	size_t *weight; /* hosts of each unit */
 	size_t *home;	/* each unit's island, as the root of its component */
 	size_t *root;	/* union-find over switches: components, then islands */
+	bool joined;	/* links between switches are not known */
 };
 
 static size_t root_of(struct build *b, size_t i)
@@ -292,6 +293,8 @@ static int find_islands(struct build *b)
 			b->root[i] = i;
 		for (size_t i = 0; i < f->link_count; i++)
 			join(b, f->links[i].a, f->links[i].b);
+		for (size_t i = 1; b->joined && i < f->switch_count; i++)
+			join(b, 0, i);
 		spans = list_spans(b, items, hosts, &count);
 	}
 	/* A unit with legs in several islands belongs to the one with most hosts. */
@@ -828,9 +831,9 @@ static int sort_groups(struct fabric *f)
 	return rc;
 }
 
-int groups_build(struct fabric *f, const struct switch_graph *g)
+int groups_build(struct fabric *f, const struct switch_graph *g, bool joined)
 {
-	struct build b = { .f = f, .g = g };
+	struct build b = { .f = f, .g = g, .joined = joined };
 	int rc = find_units(&b);
 
 	if (rc == 0)

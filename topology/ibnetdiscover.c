@@ -2,7 +2,8 @@
 /*
  * ibnetdiscover.c - the text that ibnetdiscover writes, as a subnet; see ibnetdiscover.h.
  *
- * The form is that of infiniband-diags' ibnetdiscover.c (out_switch, out_ca and their port lines):
+ * The form is that of infiniband-diags' ibnetdiscover.c (out_switch, out_ca and their port lines,
+ * and dump_ports_report for -p):
  *
  *   vendid=0x2c9                      these four belong to the node header that follows
  *   devid=0xd2f2
@@ -14,14 +15,21 @@
  *   Ca 1 "H-e09d7303007a4bd8"         # "description"
  *   [1](e09d7303007a4bd8) "S-2c5eab0300b87b40"[1]   # lid 647 lmc 0 "peer" lid 73 4xNDR
  *
+ * A list of ports has both ends in a line, and the GUIDs of ports: for a switch that is its own.
+ *
+ *   CA   647  1 0xe09d7303007a4bd8 4x NDR - SW    73  1 0x2c5eab0300b87b40 ( 'of it' - 'of its
+ * peer' ) SW    73 37 0x2c5eab0300b87b40 4x ???                                    'no peer'
+ *
  * People save it from terminals: carriage returns, prompts, messages of stderr between the lines
- * and lost blank lines are all met. So each line is judged by itself and only a header changes what
- * the port lines belong to. A node is known by the GUID in its quoted id.
+ * and lost blank lines are all met. So each line is judged by itself, whatever the form of the
+ * others, and only headers and their attributes change what the port lines belong to. A node is
+ * known by the GUID in its quoted id.
  */
 #include "ibnetdiscover.h"
 
 #include <ctype.h>
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -176,6 +184,7 @@ static bool take_attribute(struct parser *p, char *line)
 		return true; /* the id of the header says the same */
 	if (!starts(line, "vendid=") && !starts(line, "devid=") && !starts(line, "sysimgguid="))
 		return false;
+	p->in_node = false; /* should the header get lost, its ports are not the last node's */
 	if (!read_hex(equals + 1, &value)) {
 		notes_add(&p->s->warnings, "%s:%zu: no hexadecimal number: %.80s", p->source,
 			  p->line, line);
@@ -260,23 +269,136 @@ static int take_port(struct parser *p, char *line)
 	return rc < 0 ? rc : subnet_add_cable(p->s, here, there, &wire, false);
 }
 
-/* Lines of the -g form and of old releases that only group what follows. */
+/* What -p has for a port: kind, LID (some lack it), number and GUID. */
+struct listed {
+	enum subnet_kind kind;
+	int port;
+	uint64_t guid;
+};
+
+static char *read_listed(char *p, struct listed *out)
+{
+	static const char *const kinds[] = {
+		[SUBNET_SWITCH] = "SW ", [SUBNET_CA] = "CA ", [SUBNET_ROUTER] = "RT "
+	};
+	size_t kind = 0;
+	char *last = NULL, *end;
+
+	while (kind < sizeof(kinds) / sizeof(kinds[0]) && !starts(p, kinds[kind]))
+		kind++;
+	if (kind == sizeof(kinds) / sizeof(kinds[0]))
+		return NULL;
+	out->kind = (enum subnet_kind)kind;
+	p = skip_blanks(p + 3);
+	while (*p && !starts(p, "0x")) { /* the number before the GUID is the port's */
+		last = p;
+		p += strcspn(p, " ");
+		p = skip_blanks(p);
+	}
+	if (!last || !(end = read_port(last, &out->port)) || *end != ' ' || !*p)
+		return NULL;
+	p = read_hex(p, &out->guid);
+	return p && *p == ' ' && out->guid ? skip_blanks(p) : NULL;
+}
+
+/* "( 'one' - 'other' )", cut in two. False when it is not that. */
+static bool cut_descriptions(char *p, char **one, char **other)
+{
+	char *between = strstr(p, "' - '"), *end;
+
+	if (!starts(p, "( '") || !between)
+		return false;
+	*one = p + 3;
+	*between = '\0';
+	*other = between + 5;
+	end = strrchr(*other, '\'');
+	if (end)
+		*end = '\0';
+	return end != NULL;
+}
+
+static int add_listed(struct parser *p, const struct listed *l, char *description, bool described)
+{
+	bool is_switch = l->kind == SUBNET_SWITCH;
+	struct subnet_node node = {
+		.guid = l->guid,
+		.kind = l->kind,
+		.description = description,
+		.described = described,
+		.only_port = is_switch ? 0 : l->port,
+	};
+	int rc = subnet_add_node(p->s, &node);
+
+	p->any = true;
+	return rc < 0 || is_switch ? rc : subnet_add_port(p->s, l->guid, l->port, l->guid);
+}
+
+/* A port without a peer tells of its node only. */
+static int take_unconnected(struct parser *p, const struct listed *here, char *rest)
+{
+	char *quote = strchr(rest, '\''), *end = quote ? strrchr(rest, '\'') : NULL;
+
+	rest = quote && end != quote ? quote + 1 : rest;
+	if (quote && end != quote)
+		*end = '\0';
+	return add_listed(p, here, rest, true);
+}
+
+/* One line of -p. */
+static int take_listed(struct parser *p, char *line, char *rest, const struct listed *here)
+{
+	char *wire_text = rest, *dash = strstr(rest, " - "), *one, *other, wire_words[32];
+	struct fabric_wire wire = { 0 };
+	struct listed there;
+	int rc;
+
+	/* "4x NDR" is two words here */
+	wire_text += strcspn(wire_text, "x ");
+	if (*wire_text != 'x' || wire_text[1] != ' ') {
+		lost_line(p, line, "this port is not understood");
+		return 0;
+	}
+	wire_text = skip_blanks(wire_text + 1);
+	snprintf(wire_words, sizeof(wire_words), "%.*s%.*s", (int)strcspn(rest, " "), rest,
+		 (int)strcspn(wire_text, " "), wire_text);
+	read_wire(p, wire_words, &wire);
+	if (!dash || dash > strchr(rest, '\'')) {
+		wire_text += strcspn(wire_text, " ");
+		return take_unconnected(p, here, skip_blanks(wire_text));
+	}
+	rest = read_listed(dash + 3, &there);
+	if (!rest || !cut_descriptions(rest, &one, &other)) {
+		lost_line(p, line, "this port is not understood");
+		return 0;
+	}
+	rc = add_listed(p, here, one, true);
+	if (rc == 0)
+		rc = add_listed(p, &there, other, false);
+	return rc < 0 ? rc
+		      : subnet_add_cable(p->s, (struct subnet_end){ here->guid, here->port },
+					 (struct subnet_end){ there.guid, there.port }, &wire,
+					 false);
+}
+
+/* Lines of the -g form that only group what follows. */
 static bool is_heading(const char *line)
 {
-	return starts(line, "Non-Chassis") || starts(line, "Chassis") || starts(line, "Spine") ||
-	       starts(line, "Line");
+	return strcmp(line, "Non-Chassis Nodes") == 0 || starts(line, "Hostname: ") ||
+	       (starts(line, "Chassis ") && isdigit((unsigned char)line[8]));
 }
 
 /* What libibnetdisc and libibmad say on stderr when a query was not answered. */
 static bool tells_of_loss(const char *line)
 {
 	return strcasestr(line, "timed out") || strcasestr(line, "bad status") ||
-	       strcasestr(line, "query failed") || strcasestr(line, "discover failed");
+	       strcasestr(line, "query failed") || strcasestr(line, "discover failed") ||
+	       strcasestr(line, "recv failed") || strcasestr(line, "send failed");
 }
 
 static int take_line(struct parser *p, char *line)
 {
-	char *rest;
+	char copy[LINE_MAX_BYTES + 1], *rest;
+	struct listed here;
 
 	line = skip_blanks(line);
 	if (*line == '\0' || *line == '#' || take_attribute(p, line) || is_heading(line))
@@ -286,6 +408,10 @@ static int take_line(struct parser *p, char *line)
 		return take_header(p, line, rest);
 	if (line[0] == '[' && isdigit((unsigned char)line[1]))
 		return take_port(p, line);
+	memcpy(copy, line, strlen(line) + 1);
+	rest = read_listed(copy, &here);
+	if (rest)
+		return take_listed(p, line, rest, &here);
 	if (tells_of_loss(line))
 		lost_line(p, line, "the discovery itself says that a query was lost");
 	else
@@ -317,11 +443,11 @@ static int take_raw_line(struct parser *p, const char *text, size_t len)
 	return take_line(p, line);
 }
 
-struct subnet *ibnetdiscover_parse(const char *text, size_t len, const char *source,
-				   struct err *err)
+int ibnetdiscover_read(struct subnet *s, const char *text, size_t len, const char *source,
+		       struct err *err)
 {
-	struct parser p = { .s = subnet_new(), .source = source };
-	int rc = p.s ? 0 : -ENOMEM;
+	struct parser p = { .s = s, .source = source };
+	int rc = 0;
 
 	while (rc == 0 && len) {
 		const char *end = memchr(text, '\n', len);
@@ -330,17 +456,12 @@ struct subnet *ibnetdiscover_parse(const char *text, size_t len, const char *sou
 		text += n + (end ? 1 : 0);
 		len -= n + (end ? 1 : 0);
 	}
-	if (rc == 0)
-		rc = subnet_finish(p.s);
 	if (rc < 0)
-		err_set(err, -rc, "%s: out of memory", source);
-	else if (!p.any)
-		rc = err_set(err, ENODATA,
-			     "%s: there is no node in it; the output of ibnetdiscover (without -p, "
-			     "-S, -H) is needed",
-			     source);
-	if (rc == 0)
-		return p.s;
-	subnet_free(p.s);
-	return NULL;
+		return err_set(err, -rc, "%s: out of memory", source);
+	if (!p.any)
+		return err_set(err, ENODATA,
+			       "%s: there is no node in it; the output of ibnetdiscover (without "
+			       "-S, -H, -R), a cache of it or lldpcli's JSON is needed",
+			       source);
+	return 0;
 }

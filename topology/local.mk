@@ -7,8 +7,10 @@ sbin_PROGRAMS += topology/sfabric-topology
 endif
 
 topology_libtopology_la_SOURCES = \
+	topology/files.c topology/files.h \
 	topology/groups.c topology/groups.h \
 	topology/ibnetdiscover.c topology/ibnetdiscover.h \
+	topology/input.c topology/input.h \
 	topology/levels.c topology/levels.h \
 	topology/model.c topology/model.h \
 	topology/names.c topology/names.h \
@@ -17,7 +19,6 @@ topology_libtopology_la_SOURCES = \
 	topology/sets.c topology/sets.h \
 	topology/subnet.c topology/subnet.h \
 	topology/tree_conf.c topology/tree_conf.h
-
 topology_sfabric_topology_SOURCES = topology/main.c topology/live.c topology/live.h
 topology_sfabric_topology_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS)
 topology_sfabric_topology_LDADD = topology/libtopology.la include/libhosts.la include/libcore.la \

@@ -18,8 +18,8 @@
 
 #include "conf.h"
 #include "fabric.h"
+#include "files.h"
 #include "hosts.h"
-#include "ibnetdiscover.h"
 #include "io.h"
 #include "json.h"
 #include "live.h"
@@ -31,6 +31,7 @@ enum { DONE = 0, NOTHING = 1, WRONG_USE = 2, INCOMPLETE = 3, FAILED = 4 };
 
 #define SHOWN 10 /* sentences of a kind on standard error; --json has all that were kept */
 #define HOSTS_MAX 1000000
+#define FROM_MAX 64 /* a folder is one */
 
 static const char top_help[] =
 	"Usage: sfabric-topology COMMAND [OPTION]...\n"
@@ -74,7 +75,8 @@ static const char conf_help[] =
 	"  -h, --help             this text\n";
 
 struct options {
-	const char *from;   /* NULL: live, or fabric.json */
+	const char *from[FROM_MAX]; /* none: live, or fabric.json */
+	size_t from_count;
 	const char *fabric; /* NULL: the one of fabric.conf */
 	const char *output; /* NULL: standard output */
 	char *target;	    /* output with symbolic links followed: what is replaced */
@@ -159,7 +161,11 @@ static bool take_option(struct options *o, int c)
 {
 	switch (c) {
 	case OPT_FROM:
-		o->from = optarg;
+		if (o->from_count == FROM_MAX) {
+			say("--from is there more than %d times; give a folder", FROM_MAX);
+			return false;
+		}
+		o->from[o->from_count++] = optarg;
 		return true;
 	case OPT_FABRIC:
 		o->fabric = optarg;
@@ -204,7 +210,7 @@ static bool read_options(struct options *o, int argc, char **argv, const struct 
 		say("--json needs -o: standard output can't hold both texts");
 		return false;
 	}
-	if (o->from && o->fabric) {
+	if (o->from_count && o->fabric) {
 		say("--from and --fabric exclude each other");
 		return false;
 	}
@@ -213,46 +219,16 @@ static bool read_options(struct options *o, int argc, char **argv, const struct 
 
 /* Input. */
 
-static struct subnet *read_text(const char *from, struct err *err)
-{
-	bool standard = strcmp(from, "-") == 0;
-	struct subnet *s;
-	char *text;
-	size_t len;
-	int rc;
-
-	if (standard)
-		rc = io_read_fd(STDIN_FILENO, "standard input", IBNETDISCOVER_MAX_BYTES, &text,
-				&len, err);
-	else
-		rc = io_read(from, IBNETDISCOVER_MAX_BYTES, &text, &len, err);
-	if (rc < 0)
-		return NULL;
-	s = ibnetdiscover_parse(text, len, standard ? "standard input" : from, err);
-	free(text);
-	return s;
-}
-
-/* A file given by a path keeps its name only, so that the same dump elsewhere gives the same text.
- */
-static const char *source_name(const char *from)
-{
-	const char *slash = strrchr(from, '/');
-
-	return strcmp(from, "-") == 0 ? "standard input" : slash ? slash + 1 : from;
-}
-
 /* Discovers, from a file or live, into out->fabric. */
 static int discover(const struct options *o, struct outcome *out)
 {
 	struct err err = { "" };
 	char *source = NULL;
-	struct subnet *s =
-		o->from ? read_text(o->from, &err) : live_discover(&o->live, &source, &err);
+	struct subnet *s = o->from_count ? files_read(o->from, o->from_count, &source, &err)
+					 : live_discover(&o->live, &source, &err);
 
 	if (s) {
-		out->fabric = model_build(s, o->from ? "file" : "live",
-					  o->from ? source_name(o->from) : source, io_now_ns(),
+		out->fabric = model_build(s, o->from_count ? "file" : "live", source, io_now_ns(),
 					  &out->notes, &err);
 		out->warnings = s->warnings; /* taken over */
 		memset(&s->warnings, 0, sizeof(s->warnings));
@@ -298,7 +274,8 @@ static int judge(const struct options *o, const struct outcome *out)
 		return NOTHING;
 	}
 	if (f->missing_count && !o->accept_partial) {
-		say("the discovery is incomplete, nothing is written; discover again, with a longer "
+		say("the discovery is incomplete, nothing is written; discover again, with a "
+		    "longer "
 		    "--timeout if packets were lost; --accept-partial writes it nevertheless");
 		return INCOMPLETE;
 	}
@@ -505,7 +482,7 @@ static char *describe_snapshot(const struct options *o, const struct fabric *f)
 	char when[32];
 	struct tm tm;
 
-	if (o->from)
+	if (o->from_count)
 		return io_format("from %s", f->source);
 	if (!gmtime_r(&seconds, &tm) ||
 	    strftime(when, sizeof(when), "%Y-%m-%dT%H:%M:%SZ", &tm) == 0)
@@ -571,7 +548,7 @@ static int cmd_conf(int argc, char **argv)
 	}
 	status = check_output(&o);
 	if (status == DONE)
-		status = o.from ? discover(&o, &out) : read_fabric(&o, &out);
+		status = o.from_count ? discover(&o, &out) : read_fabric(&o, &out);
 	if (status == DONE)
 		status = judge(&o, &out);
 	if (status == DONE)

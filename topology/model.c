@@ -22,6 +22,7 @@
 struct identity { /* who an HCA says it is */
 	char host[NAME_ROOM];
 	char device[NAME_ROOM];
+	int port; /* 0: all of its ports */
 	size_t node;
 };
 
@@ -261,6 +262,8 @@ static int by_identity(const void *x, const void *y)
 
 	if (order == 0)
 		order = strcmp(a->device, b->device);
+	if (order == 0)
+		order = a->port - b->port;
 	return order ? order : (a->node > b->node) - (a->node < b->node);
 }
 
@@ -284,6 +287,7 @@ static int distrust_doubles(struct model *m)
 		for (end = i + 1; end < m->id_count && strcmp(sorted[end]->host, host) == 0; end++)
 			twice = twice ||
 				(sorted[end]->device[0] &&
+				 sorted[end]->port == sorted[end - 1]->port &&
 				 strcmp(sorted[end]->device, sorted[end - 1]->device) == 0);
 		if (host[0] == '\0' || !twice)
 			continue;
@@ -311,6 +315,7 @@ static int find_identities(struct model *m)
 		if (!m->is_hca[i])
 			continue;
 		names_host(description_of(&m->s->nodes[i]), id->host, id->device);
+		id->port = m->s->nodes[i].only_port;
 		id->node = i;
 		m->id_of[i] = m->id_count++;
 	}
@@ -660,7 +665,7 @@ static int build(struct model *m, const char *how, const char *source)
 		return -ENOMEM;
 	rc = find_levels(m, &g);
 	if (rc == 0)
-		rc = groups_build(f, &g);
+		rc = groups_build(f, &g, m->s->links_unknown);
 	graph_free(&g);
 	if (rc == 0)
 		rc = rails_assign(f);

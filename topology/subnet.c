@@ -308,12 +308,13 @@ static void check_nodes(struct subnet *s)
 {
 	for (size_t i = 0; i < s->node_count; i++) {
 		const struct subnet_node *node = &s->nodes[i];
-		if (!node->described)
+		/* ibnetdiscover -g leaves out routers that are inside a switch's box. */
+		if (!node->described && node->kind != SUBNET_ROUTER)
 			notes_add(&s->missing,
 				  "node 0x%016llx (%s) is the far end of a cable, but nothing "
 				  "tells of itself",
 				  (unsigned long long)node->guid, describe(s, node->guid));
-		else if (!node->description || !*node->description)
+		else if (node->described && (!node->description || !*node->description))
 			notes_add(&s->missing,
 				  "node 0x%016llx has no description; it did not answer that query",
 				  (unsigned long long)node->guid);

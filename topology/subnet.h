@@ -29,6 +29,8 @@ struct subnet_node {
 	uint32_t vendor;   /* 0 unknown */
 	uint32_t device;   /* 0 unknown */
 	bool described;	   /* false: only named as the far end of a cable */
+	int only_port; /* not 0: guid is that of this port of a CA or router; the node's is unknown
+			*/
 };
 
 struct subnet_port { /* of a CA or router whose port GUID is known */
@@ -55,6 +57,7 @@ struct subnet {
 	size_t port_count, port_room;
 	struct subnet_cable *cables; /* after finish: by a, then b; each port in one cable */
 	size_t cable_count, cable_room;
+	bool links_unknown;    /* nobody told how switches are joined, and they may well be */
 	struct notes missing;  /* what the discovery lost; none: complete */
 	struct notes warnings; /* what was not understood, but says nothing about the fabric */
 };

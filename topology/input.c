@@ -1,0 +1,51 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * input.c - see input.h.
+ */
+#include "input.h"
+
+#include <errno.h>
+#include <stdlib.h>
+
+#include "ibnetdiscover.h"
+
+struct input {
+	struct subnet *s;
+};
+
+struct input *input_new(void)
+{
+	struct input *in = calloc(1, sizeof(*in));
+
+	if (in && !(in->s = subnet_new())) {
+		free(in);
+		return NULL;
+	}
+	return in;
+}
+
+void input_free(struct input *in)
+{
+	if (!in)
+		return;
+	subnet_free(in->s);
+	free(in);
+}
+
+int input_add(struct input *in, const char *text, size_t len, const char *source, struct err *err)
+{
+	return ibnetdiscover_read(in->s, text, len, source, err);
+}
+
+struct subnet *input_finish(struct input *in, struct err *err)
+{
+	struct subnet *s = in->s;
+	int rc = subnet_finish(s);
+
+	if (rc < 0)
+		err_set(err, -rc, "out of memory");
+	else
+		in->s = NULL;
+	input_free(in);
+	return rc < 0 ? NULL : s;
+}
