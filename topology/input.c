@@ -7,6 +7,7 @@
 #include <errno.h>
 #include <stdlib.h>
 
+#include "cache.h"
 #include "ibnetdiscover.h"
 
 struct input {
@@ -34,6 +35,8 @@ void input_free(struct input *in)
 
 int input_add(struct input *in, const char *text, size_t len, const char *source, struct err *err)
 {
+	if (cache_is(text, len))
+		return cache_read(in->s, text, len, source, err);
 	return ibnetdiscover_read(in->s, text, len, source, err);
 }
 

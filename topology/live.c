@@ -20,10 +20,9 @@
 #include <string.h>
 
 #include "io.h"
+#include "portinfo.h"
 
-#define PHYS_LINK_UP 5		  /* PortInfo.PortPhysicalState */
-#define CAP_EXT_SPEEDS (1u << 14) /* PortInfo.CapabilityMask: IsExtendedSpeedsSupported */
-#define FDR10_ACTIVE 1u
+#define PHYS_LINK_UP 5 /* as in PortInfo.PortPhysicalState */
 
 struct local_port {
 	char device[UMAD_CA_NAME_LEN];
@@ -78,76 +77,12 @@ static int find_local(struct local_ports *list)
 	return rc;
 }
 
-static int decode_width(ibnd_port_t *port)
-{
-	switch (mad_get_field(port->info, 0, IB_PORT_LINK_WIDTH_ACTIVE_F)) {
-	case 1:
-		return 1;
-	case 2:
-		return 4;
-	case 4:
-		return 8;
-	case 8:
-		return 12;
-	case 16:
-		return 2;
-	default:
-		return 0;
-	}
-}
-
-/* A switch says in its port 0 whether the extended speeds of its other ports mean anything. */
-static uint32_t extended_speed(ibnd_port_t *port, void *caps)
-{
-#ifdef HAVE_IBND_GET_AGG_LINKSPEEDEXT
-	return (uint32_t)ibnd_get_agg_linkspeedext(caps, port->info);
-#else
-	if (!(mad_get_field(caps, 0, IB_PORT_CAPMASK_F) & CAP_EXT_SPEEDS))
-		return 0;
-	return mad_get_field(port->info, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_F);
-#endif
-}
-
-static const char *decode_speed(ibnd_port_t *port)
+static struct fabric_wire wire_of(ibnd_port_t *port)
 {
 	ibnd_node_t *node = port->node;
 	ibnd_port_t *caps = node->type == IB_NODE_SWITCH ? node->ports[0] : port;
-	uint32_t basic = mad_get_field(port->info, 0, IB_PORT_LINK_SPEED_ACTIVE_F), extended;
 
-	if (!caps)
-		return "";
-	extended = extended_speed(port, caps->info);
-	switch (extended) {
-	case 0:
-		break;
-	case 1:
-		return "FDR";
-	case 2:
-		return "EDR";
-	case 4:
-		return "HDR";
-	case 8:
-		return "NDR";
-	case 32:
-		return "XDR";
-	default:
-		return "";
-	}
-	if (basic == 4 &&
-	    mad_get_field(port->ext_info, 0, IB_MLNX_EXT_PORT_LINK_SPEED_ACTIVE_F) & FDR10_ACTIVE)
-		return "FDR10";
-	return basic == 1 ? "SDR" : basic == 2 ? "DDR" : basic == 4 ? "QDR" : "";
-}
-
-static struct fabric_wire decode_wire(ibnd_port_t *port)
-{
-	struct fabric_wire wire = { .width = decode_width(port) };
-	uint32_t state = mad_get_field(port->info, 0, IB_PORT_STATE_F);
-
-	wire.speed_bps = subnet_speed_bps(decode_speed(port), wire.width);
-	if (state >= LINK_DOWN && state <= LINK_ACTIVE)
-		wire.state = (enum link_state)state;
-	return wire;
+	return portinfo_wire(port->info, caps ? caps->info : NULL, port->ext_info);
 }
 
 static int take_port(struct subnet *s, ibnd_node_t *node, int number)
@@ -168,15 +103,14 @@ static int take_port(struct subnet *s, ibnd_node_t *node, int number)
 	if (rc < 0)
 		return rc;
 	if (!far || !far->node) {
-		if (node->type == IB_NODE_SWITCH &&
-		    mad_get_field(port->info, 0, IB_PORT_PHYS_STATE_F) == PHYS_LINK_UP)
+		if (node->type == IB_NODE_SWITCH && portinfo_is_up(port->info))
 			notes_add(&s->missing,
 				  "port %d of switch 0x%016llx (%s) is up, but what is behind it "
 				  "did not answer",
 				  number, guid, node->nodedesc);
 		return 0;
 	}
-	wire = decode_wire(port);
+	wire = wire_of(port);
 	return subnet_add_cable(s, (struct subnet_end){ node->guid, number },
 				(struct subnet_end){ far->node->guid, far->portnum }, &wire, false);
 }

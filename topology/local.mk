@@ -7,6 +7,7 @@ sbin_PROGRAMS += topology/sfabric-topology
 endif
 
 topology_libtopology_la_SOURCES = \
+	topology/cache.c topology/cache.h \
 	topology/files.c topology/files.h \
 	topology/groups.c topology/groups.h \
 	topology/ibnetdiscover.c topology/ibnetdiscover.h \
@@ -15,10 +16,14 @@ topology_libtopology_la_SOURCES = \
 	topology/model.c topology/model.h \
 	topology/names.c topology/names.h \
 	topology/notes.c topology/notes.h \
+	topology/portinfo.c topology/portinfo.h \
 	topology/rails.c \
 	topology/sets.c topology/sets.h \
 	topology/subnet.c topology/subnet.h \
 	topology/tree_conf.c topology/tree_conf.h
+topology_libtopology_la_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS)
+topology_libtopology_la_LIBADD = $(IBNETDISC_LIBS)
+
 topology_sfabric_topology_SOURCES = topology/main.c topology/live.c topology/live.h
 topology_sfabric_topology_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS)
 topology_sfabric_topology_LDADD = topology/libtopology.la include/libhosts.la include/libcore.la \
