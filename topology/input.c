@@ -9,9 +9,11 @@
 
 #include "cache.h"
 #include "ibnetdiscover.h"
+#include "lldp.h"
 
 struct input {
 	struct subnet *s;
+	struct lldp *lldp; /* NULL: none yet */
 };
 
 struct input *input_new(void)
@@ -30,6 +32,7 @@ void input_free(struct input *in)
 	if (!in)
 		return;
 	subnet_free(in->s);
+	lldp_free(in->lldp);
 	free(in);
 }
 
@@ -37,14 +40,20 @@ int input_add(struct input *in, const char *text, size_t len, const char *source
 {
 	if (cache_is(text, len))
 		return cache_read(in->s, text, len, source, err);
-	return ibnetdiscover_read(in->s, text, len, source, err);
+	if (!lldp_is(text, len))
+		return ibnetdiscover_read(in->s, text, len, source, err);
+	if (!in->lldp && !(in->lldp = lldp_new()))
+		return err_set(err, ENOMEM, "%s: out of memory", source);
+	return lldp_add(in->lldp, text, len, source, err);
 }
 
 struct subnet *input_finish(struct input *in, struct err *err)
 {
 	struct subnet *s = in->s;
-	int rc = subnet_finish(s);
+	int rc = in->lldp ? lldp_finish(in->lldp, s) : 0;
 
+	if (rc == 0)
+		rc = subnet_finish(s);
 	if (rc < 0)
 		err_set(err, -rc, "out of memory");
 	else

@@ -13,6 +13,7 @@ topology_libtopology_la_SOURCES = \
 	topology/ibnetdiscover.c topology/ibnetdiscover.h \
 	topology/input.c topology/input.h \
 	topology/levels.c topology/levels.h \
+	topology/lldp.c topology/lldp.h \
 	topology/model.c topology/model.h \
 	topology/names.c topology/names.h \
 	topology/notes.c topology/notes.h \
