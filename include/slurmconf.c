@@ -3,7 +3,7 @@
  * slurmconf.c - see slurmconf.h.
  *
  * slurm.conf is lines of Key=Value pairs: keys in any case, values bare or in double quotes,
- * comments from '#', and "Include FILE", which is looked for beside the file when it is no absolute
+ * comments from '#', a backslash at the end joins the next line, and "Include FILE", which is looked for beside the file when it is no absolute
  * path (slurm.conf(5)). Only what can stand in a host name or address is taken.
  */
 #include "slurmconf.h"
@@ -33,6 +33,11 @@ void slurmconf_clear(struct slurmconf *s)
 	for (size_t i = 0; i < s->host_count; i++)
 		free(s->hosts[i]);
 	free(s->hosts);
+	for (size_t i = 0; i < s->node_count; i++) {
+		free(s->nodes[i].names);
+		free(s->nodes[i].hosts);
+	}
+	free(s->nodes);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -122,6 +127,33 @@ static int take_host(struct slurmconf *out, struct span value)
 	return 0;
 }
 
+/* Begins a line of nodes; what belongs to it follows on the line. */
+static int take_nodes(struct slurmconf *out, struct span value)
+{
+	struct slurmconf_node *node;
+
+	if (out->node_count == out->node_room) {
+		size_t more = out->node_room ? out->node_room * 2 : 16;
+		struct slurmconf_node *bigger = reallocarray(out->nodes, more, sizeof(*bigger));
+		if (!bigger)
+			return -ENOMEM;
+		out->nodes = bigger;
+		out->node_room = more;
+	}
+	node = &out->nodes[out->node_count];
+	*node = (struct slurmconf_node){ strndup(value.at, value.len), NULL };
+	return node->names ? (out->node_count++, 0) : -ENOMEM;
+}
+
+static int take_hostnames(struct slurmconf *out, struct span value)
+{
+	struct slurmconf_node *node = &out->nodes[out->node_count - 1];
+
+	free(node->hosts);
+	node->hosts = strndup(value.at, value.len);
+	return node->hosts ? 0 : -ENOMEM;
+}
+
 static int read_file(struct reader *r, const char *path, struct err *err);
 
 /* What is included and can't be read is Slurm's business, not ours. */
@@ -145,6 +177,7 @@ static int include(struct reader *r, const char *line, struct err *err)
 static int take_line(struct reader *r, const char *line, struct err *err)
 {
 	struct span key, value;
+	bool nodes = false;
 	int rc = 0;
 
 	while (rc == 0 && next_pair(&line, &key, &value)) {
@@ -154,8 +187,22 @@ static int take_line(struct reader *r, const char *line, struct err *err)
 			take_cluster(r->out, value);
 		else if (is(key, "SlurmctldHost"))
 			rc = take_host(r->out, value);
+		else if (is(key, "NodeName") && value.len && !is(value, "DEFAULT"))
+			rc = (nodes = true, take_nodes(r->out, value));
+		else if (is(key, "NodeHostname") && value.len && nodes)
+			rc = take_hostnames(r->out, value);
 	}
 	return rc;
+}
+
+/* A line that ends in a backslash goes on in the next one. */
+static void join_lines(char *text)
+{
+	for (char *p = text; (p = strchr(p, '\\')); p++) {
+		size_t end = 1 + (p[1] == '\r');
+		if (p[end] == '\n')
+			memset(p, ' ', end + 1);
+	}
 }
 
 static int read_file(struct reader *r, const char *path, struct err *err)
@@ -169,6 +216,7 @@ static int read_file(struct reader *r, const char *path, struct err *err)
 	rc = io_read(path, FILE_MAX_BYTES, &text, &len, err);
 	if (rc < 0)
 		return rc;
+	join_lines(text);
 	for (char *line = strtok_r(text, "\r\n", &save); rc == 0 && line;
 	     line = strtok_r(NULL, "\r\n", &save))
 		rc = take_line(r, line, err);

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * slurmconf.h - the two things of slurm.conf that we need: the cluster's name and the hosts of
- * slurmctld.
+ * slurmconf.h - the few things of slurm.conf that we need: the cluster's name, the hosts of slurmctld
+ * and the nodes.
  *
  * They are read from the file because asking Slurm's library means to be linked with it, and it
  * exits when the file is broken.
@@ -13,10 +13,17 @@
 
 #include "err.h"
 
+struct slurmconf_node { /* one line of nodes: host lists as they are written there */
+	char *names;
+	char *hosts; /* NodeHostname, NULL: the same as names */
+};
+
 struct slurmconf {
 	char *cluster; /* ClusterName in lower case, as Slurm uses it; NULL: not said */
 	char **hosts;  /* of SlurmctldHost, in order: the address where one is given, else the name */
 	size_t host_count;
+	struct slurmconf_node *nodes; /* of NodeName, without DEFAULT */
+	size_t node_count, node_room;
 };
 
 /*
