@@ -15,7 +15,8 @@
  *   switches           [{guid, system_guid, name, chassis, level (0 leaf), plane, ports}]
  *   links              [{a: {switch, port}, b: {switch, port}, WIRE}] between switches
  *   ports              [{guid, node_guid, system_guid, host, device, port, switch, switch_port,
- *                      rail, WIRE}] of HCAs; port is the number on the HCA
+ *                      rail, skipped (true, or no key), WIRE}] of HCAs; port is the number on
+ *                      the HCA
  *   hosts              [{name, unit}]
  *   units              [{name, leaves: [switch GUID], pod}]
  *   pods               [{name, island}]
@@ -471,6 +472,7 @@ static void load_port(struct loader *l, json_object *o, struct fabric_port *port
 	if (json_has(o, "switch"))
 		port->sw_port = (int)json_read_int(&l->r, o, "switch_port", 1, 255);
 	port->rail = read_optional_int(l, o, "rail", 255, -1);
+	port->skipped = json_has(o, "skipped") && json_read_bool(&l->r, o, "skipped");
 	read_wire(l, o, &port->wire);
 }
 
@@ -747,6 +749,8 @@ static void put_ports(int *rc, json_object *top, const struct fabric *f)
 			put_int(rc, o, "switch_port", port->sw_port, 0);
 		}
 		put_int(rc, o, "rail", port->rail, 0);
+		if (*rc == 0 && port->skipped)
+			*rc = json_put_bool(o, "skipped", true);
 		put_wire(rc, o, &port->wire);
 	}
 }

@@ -63,6 +63,7 @@ struct fabric_port { /* of an HCA */
 	size_t sw;            /* switch it hangs on, FABRIC_NONE: on none (host to host cable) */
 	int sw_port;
 	int rail; /* from 0; -1: the fabric has no rails or it is unknown */
+	bool skipped; /* of a storage or management fabric: levels, units and rails ignore it */
 	struct fabric_wire wire;
 };
 

@@ -115,9 +115,10 @@ static char *name_all(const struct list *l)
 	return text;
 }
 
-struct subnet *files_read(const char *const *paths, size_t count, char **source, struct err *err)
+struct subnet *files_read(const char *const *paths, size_t count, const struct namemap *names,
+			  char **source, struct err *err)
 {
-	struct input *in = input_new();
+	struct input *in = input_new(names);
 	struct subnet *s = NULL;
 	struct list l = { 0 };
 	int rc = in ? 0 : err_set(err, ENOMEM, "out of memory");

@@ -9,10 +9,11 @@
 
 /*
  * Reads paths; "-" is standard input, and of a folder all files are taken whose names don't begin
- * with a dot. They are read in the order of their names, whatever the order given. *source
- * (malloc'ed) names them, without their folders, so that the same dump elsewhere gives the same
- * text. NULL and err on failure.
+ * with a dot. names, or NULL, replace what nodes say of themselves. Files are read in the order of
+ * their names, whatever the order given. *source (malloc'ed) names them, without their folders, so
+ * that the same dump elsewhere gives the same text. NULL and err on failure.
  */
-struct subnet *files_read(const char *const *paths, size_t count, char **source, struct err *err);
+struct subnet *files_read(const char *const *paths, size_t count, const struct namemap *names,
+			  char **source, struct err *err);
 
 #endif

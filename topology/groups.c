@@ -22,10 +22,12 @@
 struct build {
 	struct fabric *f;
 	const struct switch_graph *g;
-	size_t *weight; /* hosts of each unit */
-	size_t *home;	/* each unit's island, as the root of its component */
-	size_t *root;	/* union-find over switches: components, then islands */
-	bool joined;	/* links between switches are not known */
+	size_t *weight;	   /* hosts of each unit */
+	size_t *home;	   /* each unit's island, as the root of its component */
+	size_t *root;	   /* union-find over switches: components, then islands */
+	size_t *component; /* of each switch, before separate planes became one island */
+	bool *paired;	   /* components: it is a plane of an island with several */
+	bool joined;	   /* links between switches are not known */
 };
 
 static size_t root_of(struct build *b, size_t i)
@@ -189,7 +191,8 @@ static int find_units(struct build *b)
 	int rc = places && items && members ? 0 : -ENOMEM;
 
 	for (size_t i = 0; rc == 0 && i < f->port_count; i++)
-		if (f->ports[i].host != FABRIC_NONE && f->ports[i].sw != FABRIC_NONE)
+		if (f->ports[i].host != FABRIC_NONE && f->ports[i].sw != FABRIC_NONE &&
+		    !f->ports[i].skipped)
 			places[count++] = (struct place){ f->ports[i].host, f->ports[i].sw };
 	if (rc == 0) {
 		qsort(places, count, sizeof(*places), by_place);
@@ -250,8 +253,10 @@ static void join_planes(struct build *b, struct span *spans, size_t count, const
 	for (size_t i = 0; i < kept; i++) {
 		size_t smaller = hosts[spans[i].a] < hosts[spans[i].b] ? hosts[spans[i].a]
 								       : hosts[spans[i].b];
-		if (spans[i].hosts * 2 > smaller)
-			join(b, spans[i].a, spans[i].b);
+		if (spans[i].hosts * 2 <= smaller)
+			continue;
+		join(b, spans[i].a, spans[i].b);
+		b->paired[spans[i].a] = b->paired[spans[i].b] = true;
 	}
 }
 
@@ -288,13 +293,17 @@ static int find_islands(struct build *b)
 	struct span *spans = NULL;
 
 	b->root = calloc(f->switch_count + 1, sizeof(*b->root));
-	if (b->root && items && hosts) {
+	b->component = calloc(f->switch_count + 1, sizeof(*b->component));
+	b->paired = calloc(f->switch_count + 1, sizeof(*b->paired));
+	if (b->root && b->component && b->paired && items && hosts) {
 		for (size_t i = 0; i < f->switch_count; i++)
 			b->root[i] = i;
 		for (size_t i = 0; i < f->link_count; i++)
 			join(b, f->links[i].a, f->links[i].b);
 		for (size_t i = 1; b->joined && i < f->switch_count; i++)
 			join(b, 0, i);
+		for (size_t i = 0; i < f->switch_count; i++)
+			b->component[i] = root_of(b, i);
 		spans = list_spans(b, items, hosts, &count);
 	}
 	/* A unit with legs in several islands belongs to the one with most hosts. */
@@ -312,6 +321,64 @@ static int find_islands(struct build *b)
 	free(hosts);
 	free(spans);
 	return spans ? 0 : -ENOMEM;
+}
+
+/* Planes. */
+
+struct plane { /* a component that is one of several in its island */
+	size_t component;
+	const struct fabric_port *first; /* what its hosts call their port on it, the least */
+};
+
+static bool port_before(const struct fabric_port *a, const struct fabric_port *b)
+{
+	int order = names_compare(a->device ? a->device : "", b->device ? b->device : "");
+
+	return order ? order < 0 : a->guid < b->guid;
+}
+
+static int by_plane(const void *x, const void *y)
+{
+	const struct plane *a = x, *b = y;
+
+	if (!a->first || !b->first)
+		return !a->first - !b->first;
+	return port_before(a->first, b->first) ? -1 : port_before(b->first, a->first);
+}
+
+/* Numbers the planes of each island in the order of their hosts' devices; others have none. */
+static int find_planes(struct build *b)
+{
+	struct fabric *f = b->f;
+	struct plane *planes = calloc(f->switch_count + 1, sizeof(*planes));
+	int *number = calloc(f->switch_count + 1, sizeof(*number)); /* by component */
+	int *next = calloc(f->switch_count + 1, sizeof(*next));	    /* by island */
+
+	for (size_t i = 0; planes && i < f->switch_count; i++)
+		planes[i].component = i;
+	for (size_t i = 0; planes && i < f->port_count; i++) {
+		const struct fabric_port *port = &f->ports[i];
+		struct plane *plane;
+		if (port->host == FABRIC_NONE || port->sw == FABRIC_NONE)
+			continue;
+		plane = &planes[b->component[port->sw]];
+		if (!plane->first || port_before(port, plane->first))
+			plane->first = port;
+	}
+	if (planes && number && next) {
+		qsort(planes, f->switch_count, sizeof(*planes), by_plane);
+		for (size_t i = 0; i < f->switch_count && planes[i].first; i++)
+			if (b->paired[planes[i].component])
+				number[planes[i].component] =
+					next[root_of(b, planes[i].component)]++;
+		for (size_t i = 0; i < f->switch_count; i++)
+			f->switches[i].plane =
+				b->paired[b->component[i]] ? number[b->component[i]] : -1;
+	}
+	free(planes);
+	free(number);
+	free(next);
+	return planes && number && next ? 0 : -ENOMEM;
 }
 
 /* Pods. */
@@ -839,6 +906,8 @@ int groups_build(struct fabric *f, const struct switch_graph *g, bool joined)
 	if (rc == 0)
 		rc = find_islands(&b);
 	if (rc == 0)
+		rc = find_planes(&b);
+	if (rc == 0)
 		rc = find_pods(&b);
 	if (rc == 0)
 		rc = add_islands(&b);
@@ -849,5 +918,28 @@ int groups_build(struct fabric *f, const struct switch_graph *g, bool joined)
 	free(b.weight);
 	free(b.home);
 	free(b.root);
+	free(b.component);
+	free(b.paired);
 	return rc;
+}
+
+void groups_clear(struct fabric *f)
+{
+	for (size_t i = 0; i < f->unit_count; i++) {
+		free(f->units[i].name);
+		free(f->units[i].leaves);
+	}
+	for (size_t i = 0; i < f->pod_count; i++)
+		free(f->pods[i].name);
+	for (size_t i = 0; i < f->island_count; i++)
+		free(f->islands[i].name);
+	free(f->units);
+	free(f->pods);
+	free(f->islands);
+	f->units = NULL;
+	f->pods = NULL;
+	f->islands = NULL;
+	f->unit_count = f->pod_count = f->island_count = 0;
+	for (size_t i = 0; i < f->host_count; i++)
+		f->hosts[i].unit = FABRIC_NONE;
 }

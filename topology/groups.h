@@ -10,10 +10,13 @@
 
 /*
  * From f's switches (with levels), links, ports and hosts to its units, pods and islands and the
- * hosts' units; g is the graph of f's switches. joined: links between switches are not known, and
- * all of them are one island. 0 or -ENOMEM.
+ * hosts' units, and the planes of switches; g is the graph of f's switches. joined: links between
+ * switches are not known, and all of them are one island. 0 or -ENOMEM.
  */
 int groups_build(struct fabric *f, const struct switch_graph *g, bool joined);
+
+/* Back to before groups_build(), but for the planes of switches. */
+void groups_clear(struct fabric *f);
 
 /* Numbers the rails of each unit's ports. Call behind groups_build(). 0 or -ENOMEM. */
 int rails_assign(struct fabric *f);

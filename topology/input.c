@@ -16,7 +16,7 @@ struct input {
 	struct lldp *lldp; /* NULL: none yet */
 };
 
-struct input *input_new(void)
+struct input *input_new(const struct namemap *names)
 {
 	struct input *in = calloc(1, sizeof(*in));
 
@@ -24,6 +24,8 @@ struct input *input_new(void)
 		free(in);
 		return NULL;
 	}
+	if (in)
+		in->s->names = names;
 	return in;
 }
 

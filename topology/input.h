@@ -11,7 +11,8 @@
 
 struct input;
 
-struct input *input_new(void);
+/* names, or NULL, replace what nodes say of themselves; they must outlive in. */
+struct input *input_new(const struct namemap *names);
 void input_free(struct input *in);
 
 /*

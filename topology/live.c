@@ -225,6 +225,7 @@ struct subnet *live_discover(const struct live_options *options, char **source, 
 		err_set(err, ENODEV, "libibumad can't be initialised");
 		return NULL;
 	}
+	s->names = options->names;
 	rc = find_local(&list);
 	if (rc == 0)
 		rc = discover_all(s, &list, options, source, err);

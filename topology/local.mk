@@ -15,13 +15,16 @@ topology_libtopology_la_SOURCES = \
 	topology/levels.c topology/levels.h \
 	topology/lldp.c topology/lldp.h \
 	topology/model.c topology/model.h \
+	topology/namemap.c topology/namemap.h \
 	topology/names.c topology/names.h \
 	topology/notes.c topology/notes.h \
+	topology/pick.c topology/pick.h \
 	topology/portinfo.c topology/portinfo.h \
 	topology/rails.c \
 	topology/sets.c topology/sets.h \
 	topology/subnet.c topology/subnet.h \
-	topology/tree_conf.c topology/tree_conf.h
+	topology/tree_conf.c topology/tree_conf.h \
+	topology/wanted.c topology/wanted.h
 topology_libtopology_la_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS)
 topology_libtopology_la_LIBADD = $(IBNETDISC_LIBS)
 

@@ -19,19 +19,21 @@
 #include "conf.h"
 #include "fabric.h"
 #include "files.h"
-#include "hosts.h"
 #include "io.h"
 #include "json.h"
 #include "live.h"
 #include "model.h"
+#include "namemap.h"
+#include "pick.h"
 #include "text.h"
 #include "tree_conf.h"
+#include "wanted.h"
 
 enum { DONE = 0, NOTHING = 1, WRONG_USE = 2, INCOMPLETE = 3, FAILED = 4 };
 
-#define SHOWN 10 /* sentences of a kind on standard error; --json has all that were kept */
-#define HOSTS_MAX 1000000
+#define SHOWN 10    /* sentences of a kind on standard error; --json has all that were kept */
 #define FROM_MAX 64 /* a folder is one */
+#define PICKS_MAX 32
 
 static const char top_help[] =
 	"Usage: sfabric-topology COMMAND [OPTION]...\n"
@@ -54,7 +56,14 @@ static const char discover_help[] =
 	"Without --from it asks the fabric itself, through every InfiniBand port that is up "
 	"(root).\n"
 	"\n"
-	"      --from FILE        read the output of ibnetdiscover instead; - is standard input\n"
+	"      --from FILE        read recorded files instead, or a folder of them; can be "
+	"repeated\n"
+	"                         (ibnetdiscover's text or cache, lldpcli's JSON); - is standard "
+	"input\n"
+	"      --names FILE       names for GUIDs, as in rdma's node name map\n"
+	"      --only KEY=VALUE   HCA ports that count: device=, host=, switch= and a pattern,\n"
+	"                         plane=NUMBER, speed=GBPS and more; can be repeated\n"
+	"      --skip KEY=VALUE   HCA ports that don't\n"
 	"  -o, --output FILE      replace FILE atomically, only if the fabric changed\n"
 	"      --timeout MS       wait so long for an answer before asking again, 3 times (1000)\n"
 	"      --max-smps N       packets on the wire at a time (32)\n"
@@ -67,9 +76,13 @@ static const char conf_help[] =
 	"Writes topology.conf for TopologyPlugin=topology/tree, to standard output without -o.\n"
 	"\n"
 	"      --fabric FILE      the fabric.json to use; default: fabric_json of fabric.conf\n"
-	"      --from FILE        use the output of ibnetdiscover instead; - is standard input\n"
+	"      --from FILE        use recorded files instead, as discover does; with --names, "
+	"--only\n"
+	"                         and --skip\n"
 	"  -o, --output FILE      replace FILE atomically, only if the text changed\n"
-	"      --nodes LIST       only these hosts (a Slurm host list); all: every host (default)\n"
+	"      --nodes LIST       only these hosts (a Slurm host list); slurm: the nodes of\n"
+	"                         slurm.conf; all: every host (default)\n"
+	"      --slurm-conf FILE  for --nodes slurm; default: where fabric.conf or Slurm has it\n"
 	"      --accept-partial   write also when something is known to be missing\n"
 	"      --json             a summary as JSON on standard output; needs -o\n"
 	"  -h, --help             this text\n";
@@ -77,10 +90,14 @@ static const char conf_help[] =
 struct options {
 	const char *from[FROM_MAX]; /* none: live, or fabric.json */
 	size_t from_count;
-	const char *fabric; /* NULL: the one of fabric.conf */
-	const char *output; /* NULL: standard output */
-	char *target;	    /* output with symbolic links followed: what is replaced */
-	const char *nodes;  /* NULL: all */
+	const char *fabric;	/* NULL: the one of fabric.conf */
+	const char *output;	/* NULL: standard output */
+	char *target;		/* output with symbolic links followed: what is replaced */
+	const char *nodes;	/* NULL: all */
+	const char *slurm_conf; /* NULL: that of fabric.conf, or Slurm's own */
+	const char *names;	/* file of names for GUIDs, or NULL */
+	struct pick picks[PICKS_MAX];
+	size_t pick_count;
 	struct live_options live;
 	bool accept_partial, json, help;
 };
@@ -120,10 +137,25 @@ static void say_all(const char *label, char *const *lines, size_t kept, size_t t
 
 /* Options. */
 
-enum { OPT_FROM = 256, OPT_FABRIC, OPT_TIMEOUT, OPT_MAX_SMPS, OPT_ACCEPT, OPT_JSON, OPT_NODES };
+enum {
+	OPT_FROM = 256,
+	OPT_FABRIC,
+	OPT_TIMEOUT,
+	OPT_MAX_SMPS,
+	OPT_ACCEPT,
+	OPT_JSON,
+	OPT_NODES,
+	OPT_SLURM_CONF,
+	OPT_NAMES,
+	OPT_ONLY,
+	OPT_SKIP
+};
 
 static const struct option discover_options[] = {
 	{ "from", required_argument, NULL, OPT_FROM },
+	{ "names", required_argument, NULL, OPT_NAMES },
+	{ "only", required_argument, NULL, OPT_ONLY },
+	{ "skip", required_argument, NULL, OPT_SKIP },
 	{ "output", required_argument, NULL, 'o' },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "max-smps", required_argument, NULL, OPT_MAX_SMPS },
@@ -136,8 +168,12 @@ static const struct option discover_options[] = {
 static const struct option conf_options[] = {
 	{ "fabric", required_argument, NULL, OPT_FABRIC },
 	{ "from", required_argument, NULL, OPT_FROM },
+	{ "names", required_argument, NULL, OPT_NAMES },
+	{ "only", required_argument, NULL, OPT_ONLY },
+	{ "skip", required_argument, NULL, OPT_SKIP },
 	{ "output", required_argument, NULL, 'o' },
 	{ "nodes", required_argument, NULL, OPT_NODES },
+	{ "slurm-conf", required_argument, NULL, OPT_SLURM_CONF },
 	{ "accept-partial", no_argument, NULL, OPT_ACCEPT },
 	{ "json", no_argument, NULL, OPT_JSON },
 	{ "help", no_argument, NULL, 'h' },
@@ -155,6 +191,25 @@ static bool number(const char *option, const char *text, unsigned max, unsigned 
 	}
 	*value = (unsigned)n;
 	return true;
+}
+
+static bool wants_slurm(const struct options *o)
+{
+	return o->nodes && strcmp(o->nodes, "slurm") == 0;
+}
+
+/* --only or --skip; false after saying what is wrong. */
+static bool take_pick(struct options *o, bool skip)
+{
+	struct err err = { "" };
+
+	if (o->pick_count == PICKS_MAX)
+		say("--only and --skip are there more than %d times", PICKS_MAX);
+	else if (pick_parse(&o->picks[o->pick_count], optarg, skip, &err) == 0)
+		return ++o->pick_count;
+	else
+		say("%s", err.text);
+	return false;
 }
 
 static bool take_option(struct options *o, int c)
@@ -176,6 +231,15 @@ static bool take_option(struct options *o, int c)
 	case OPT_NODES:
 		o->nodes = strcmp(optarg, "all") == 0 ? NULL : optarg;
 		return true;
+	case OPT_SLURM_CONF:
+		o->slurm_conf = optarg;
+		return true;
+	case OPT_NAMES:
+		o->names = optarg;
+		return true;
+	case OPT_ONLY:
+	case OPT_SKIP:
+		return take_pick(o, c == OPT_SKIP);
 	case OPT_TIMEOUT:
 		return number("--timeout", optarg, 600000, &o->live.timeout_ms);
 	case OPT_MAX_SMPS:
@@ -217,23 +281,64 @@ static bool read_options(struct options *o, int argc, char **argv, const struct 
 	return true;
 }
 
+/* A snapshot has its names, and which ports count, in it. */
+static bool check_conf_options(const struct options *o)
+{
+	if (!o->from_count && (o->names || o->pick_count))
+		say("--names, --only and --skip need --from; a snapshot was made with its own");
+	else if (o->slurm_conf && !wants_slurm(o))
+		say("--slurm-conf needs --nodes slurm");
+	else
+		return true;
+	return false;
+}
+
 /* Input. */
 
-/* Discovers, from a file or live, into out->fabric. */
-static int discover(const struct options *o, struct outcome *out)
+/* The file of --names; NULL without one, or (*status) after saying why not. */
+static struct namemap *read_names(const struct options *o, struct outcome *out, int *status)
 {
 	struct err err = { "" };
-	char *source = NULL;
-	struct subnet *s = o->from_count ? files_read(o->from, o->from_count, &source, &err)
-					 : live_discover(&o->live, &source, &err);
+	struct namemap *names = NULL;
+	char *text = NULL;
+	size_t len;
 
+	if (!o->names)
+		return NULL;
+	if (io_read(o->names, NAMEMAP_MAX_BYTES, &text, &len, &err) == 0)
+		names = namemap_parse(text, len, o->names, &out->notes, &err);
+	free(text);
+	if (!names) {
+		say("%s", err.text);
+		*status = FAILED;
+	}
+	return names;
+}
+
+/* Discovers, from files or live, into out->fabric. */
+static int discover(const struct options *o, struct outcome *out)
+{
+	struct model_options choice = { o->picks, o->pick_count };
+	struct live_options live = o->live;
+	struct err err = { "" };
+	char *source = NULL;
+	int status = DONE;
+	struct namemap *names = read_names(o, out, &status);
+	struct subnet *s;
+
+	if (status != DONE)
+		return status;
+	live.names = names;
+	s = o->from_count ? files_read(o->from, o->from_count, names, &source, &err)
+			  : live_discover(&live, &source, &err);
 	if (s) {
 		out->fabric = model_build(s, o->from_count ? "file" : "live", source, io_now_ns(),
-					  &out->notes, &err);
+					  &choice, &out->notes, &err);
 		out->warnings = s->warnings; /* taken over */
 		memset(&s->warnings, 0, sizeof(s->warnings));
 	}
 	subnet_free(s);
+	namemap_free(names);
 	free(source);
 	if (out->fabric)
 		return DONE;
@@ -503,14 +608,15 @@ static void say_tree(const struct options *o, const struct outcome *out)
 	    o->output ? o->output : "");
 }
 
-static int write_tree(const struct options *o, struct outcome *out, char **names, size_t count)
+static int write_tree(const struct options *o, struct outcome *out,
+		      const struct wanted_list *wanted)
 {
 	char *snapshot = describe_snapshot(o, out->fabric), *text = NULL;
 	struct err err = { "out of memory" };
 	int status;
 
 	if (snapshot)
-		text = tree_conf_text(out->fabric, (const char *const *)names, count,
+		text = tree_conf_text(out->fabric, wanted->nodes, wanted->count,
 				      "sfabric-topology " PACKAGE_VERSION, snapshot, &out->tree,
 				      &err);
 	free(snapshot);
@@ -527,13 +633,35 @@ static int write_tree(const struct options *o, struct outcome *out, char **names
 	return status;
 }
 
+/* Whom --nodes names: nobody, a host list, or slurm.conf's. */
+static int read_nodes(const struct options *o, struct wanted_list *wanted)
+{
+	struct err err = { "" };
+	struct conf *conf = NULL;
+	int rc;
+
+	if (!o->nodes)
+		return DONE;
+	if (!wants_slurm(o)) {
+		rc = wanted_parse(wanted, o->nodes, &err);
+	} else if (o->slurm_conf) {
+		rc = wanted_load(wanted, o->slurm_conf, &err);
+	} else {
+		conf = conf_load(conf_default_path(), true, &err);
+		rc = conf ? wanted_load(wanted, conf->slurm_conf, &err) : -EINVAL;
+		conf_free(conf);
+	}
+	if (rc == 0)
+		return DONE;
+	say("--nodes: %s", err.text);
+	return wants_slurm(o) ? FAILED : WRONG_USE;
+}
+
 static int cmd_conf(int argc, char **argv)
 {
 	struct outcome out = { .command = "conf" };
-	struct err err = { "" };
+	struct wanted_list wanted = { 0 };
 	struct options o;
-	char **names = NULL;
-	size_t count = 0;
 	int status;
 
 	if (!read_options(&o, argc, argv, conf_options))
@@ -542,18 +670,18 @@ static int cmd_conf(int argc, char **argv)
 		fputs(conf_help, stdout);
 		return print(exit_help);
 	}
-	if (o.nodes && hosts_expand(o.nodes, HOSTS_MAX, &names, &count, &err) < 0) {
-		say("--nodes: %s", err.text);
+	if (!check_conf_options(&o))
 		return WRONG_USE;
-	}
-	status = check_output(&o);
+	status = read_nodes(&o, &wanted);
+	if (status == DONE)
+		status = check_output(&o);
 	if (status == DONE)
 		status = o.from_count ? discover(&o, &out) : read_fabric(&o, &out);
 	if (status == DONE)
 		status = judge(&o, &out);
 	if (status == DONE)
-		status = write_tree(&o, &out, names, count);
-	hosts_free(names, count);
+		status = write_tree(&o, &out, &wanted);
+	wanted_clear(&wanted);
 	return finish(&o, &out, status);
 }
 

@@ -26,8 +26,14 @@ struct identity { /* who an HCA says it is */
 	size_t node;
 };
 
+struct card { /* a board with one or more HCAs */
+	uint64_t system_guid;
+	struct identity *id;
+};
+
 struct model {
 	const struct subnet *s;
+	const struct model_options *options;
 	struct fabric *f;
 	struct notes *notes;
 	size_t *switch_of;    /* node to switch, FABRIC_NONE */
@@ -229,6 +235,12 @@ static int by_guid(const void *a, const void *b)
 	return (x > y) - (x < y);
 }
 
+/* Whatever it is called: Mellanox' device of that kind (ConnectX have numbers below 0x2000). */
+static bool is_aggregation_node(const struct subnet_node *node)
+{
+	return node->vendor == 0x2c9 && node->device == 0xcf09;
+}
+
 /* A CA with the system image GUID of a switch is inside that switch: an aggregation node, a
  * gateway. */
 static int find_hcas(struct model *m)
@@ -245,8 +257,8 @@ static int find_hcas(struct model *m)
 	qsort(boxes, m->f->switch_count, sizeof(*boxes), by_guid);
 	for (size_t i = 0; i < m->s->node_count; i++) {
 		const struct subnet_node *node = &m->s->nodes[i];
-		m->is_hca[i] = node->kind == SUBNET_CA &&
-			       !names_aggregation_node(description_of(node)) &&
+		m->is_hca[i] = node->kind == SUBNET_CA && !is_aggregation_node(node) &&
+			       !names_appliance(description_of(node)) &&
 			       (node->system_guid == 0 ||
 				!bsearch(&node->system_guid, boxes, m->f->switch_count,
 					 sizeof(*boxes), by_guid));
@@ -303,6 +315,54 @@ static int distrust_doubles(struct model *m)
 	return 0;
 }
 
+static int by_card(const void *x, const void *y)
+{
+	const struct card *a = x, *b = y;
+
+	if (a->system_guid != b->system_guid)
+		return a->system_guid < b->system_guid ? -1 : 1;
+	return (a->id > b->id) - (a->id < b->id);
+}
+
+/* The one host that the named HCAs of a card agree on; NULL: none, or they don't. */
+static const struct identity *host_of_card(const struct card *cards, size_t count)
+{
+	const struct identity *named = NULL;
+
+	for (size_t i = 0; i < count; i++) {
+		if (cards[i].id->host[0] == '\0')
+			continue;
+		if (named && strcmp(named->host, cards[i].id->host) != 0)
+			return NULL;
+		named = cards[i].id;
+	}
+	return named;
+}
+
+/* HCAs of one card are in one host, also those that nobody has named yet. */
+static int ask_siblings(struct model *m)
+{
+	struct card *cards = calloc(m->id_count + 1, sizeof(*cards));
+
+	if (!cards)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->id_count; i++)
+		cards[i] = (struct card){ m->s->nodes[m->ids[i].node].system_guid, &m->ids[i] };
+	qsort(cards, m->id_count, sizeof(*cards), by_card);
+	for (size_t i = 0, end; i < m->id_count; i = end) {
+		const struct identity *named;
+		for (end = i + 1;
+		     end < m->id_count && cards[end].system_guid == cards[i].system_guid;)
+			end++;
+		named = cards[i].system_guid ? host_of_card(&cards[i], end - i) : NULL;
+		for (size_t j = i; named && j < end; j++)
+			if (cards[j].id->host[0] == '\0')
+				memcpy(cards[j].id->host, named->host, NAME_ROOM);
+	}
+	free(cards);
+	return 0;
+}
+
 static int find_identities(struct model *m)
 {
 	m->ids = calloc(m->s->node_count + 1, sizeof(*m->ids));
@@ -319,7 +379,7 @@ static int find_identities(struct model *m)
 		id->node = i;
 		m->id_of[i] = m->id_count++;
 	}
-	return distrust_doubles(m);
+	return distrust_doubles(m) < 0 ? -ENOMEM : ask_siblings(m);
 }
 
 static int by_host_name(const void *x, const void *y)
@@ -506,10 +566,30 @@ static struct arc *list_arcs(const struct fabric *f, size_t *count)
 	return arcs;
 }
 
+/*
+ * A fabric manager hangs on any switch, so that its port says nothing about the level of it. Where
+ * most hosts seem to be managers, that is how the site calls its hosts.
+ */
+static bool has_managers(const struct fabric *f)
+{
+	size_t managers = 0;
+
+	for (size_t i = 0; i < f->host_count; i++)
+		managers += names_manager(f->hosts[i].name);
+	return managers * 2 < f->host_count;
+}
+
+static bool counts(const struct fabric *f, const struct fabric_port *port, bool managers)
+{
+	return port->sw != FABRIC_NONE && !port->skipped &&
+	       !(managers && port->host != FABRIC_NONE && names_manager(f->hosts[port->host].name));
+}
+
 static int graph_build(const struct fabric *f, struct switch_graph *g)
 {
 	size_t count, kept = 0;
 	struct arc *arcs = list_arcs(f, &count);
+	bool managers = has_managers(f);
 
 	*g = (struct switch_graph){ .count = f->switch_count };
 	g->start = calloc(f->switch_count + 2, sizeof(*g->start));
@@ -532,7 +612,7 @@ static int graph_build(const struct fabric *f, struct switch_graph *g)
 		if (g->start[i + 1] < g->start[i])
 			g->start[i + 1] = g->start[i];
 	for (size_t i = 0; i < f->port_count; i++)
-		if (f->ports[i].sw != FABRIC_NONE)
+		if (counts(f, &f->ports[i], managers))
 			g->hosts[f->ports[i].sw]++;
 	free(arcs);
 	return 0;
@@ -650,32 +730,79 @@ static int add_missing(struct model *m)
 	return 0;
 }
 
+static void skip_ports(struct model *m)
+{
+	const struct model_options *o = m->options;
+
+	for (size_t i = 0; i < m->f->port_count; i++)
+		m->f->ports[i].skipped =
+			!picks_count(o->picks, o->pick_count, m->f, &m->f->ports[i]);
+}
+
+/* Levels and groups of all that is linked and plugged. */
+static int find_structure(struct model *m)
+{
+	struct switch_graph g;
+	int rc = graph_build(m->f, &g);
+
+	if (rc < 0)
+		return rc;
+	rc = find_levels(m, &g);
+	if (rc == 0)
+		rc = groups_build(m->f, &g, m->s->links_unknown);
+	graph_free(&g);
+	return rc;
+}
+
+/* Planes, which a choice of ports may name, are those of all ports; the rest counts only the
+ * chosen. */
+static int find_again(struct model *m)
+{
+	struct fabric *f = m->f;
+	int *planes = calloc(f->switch_count + 1, sizeof(*planes));
+	int rc;
+
+	if (!planes)
+		return -ENOMEM;
+	skip_ports(m);
+	groups_clear(f);
+	for (size_t i = 0; i < f->switch_count; i++)
+		planes[i] = f->switches[i].plane;
+	rc = find_structure(m);
+	for (size_t i = 0; i < f->switch_count; i++)
+		f->switches[i].plane = planes[i];
+	free(planes);
+	return rc;
+}
+
 static int build(struct model *m, const char *how, const char *source)
 {
 	struct fabric *f = m->f;
-	struct switch_graph g;
 	int rc;
 
 	f->how = printable(how);
 	f->source = printable(source);
 	if (!f->how || !f->source || (rc = add_missing(m)) < 0 || (rc = add_switches(m)) < 0 ||
 	    (rc = name_switches(m)) < 0 || (rc = find_chassis(m)) < 0 || (rc = find_hcas(m)) < 0 ||
-	    (rc = find_identities(m)) < 0 || (rc = add_cables(m)) < 0 ||
-	    (rc = graph_build(f, &g)) < 0)
+	    (rc = find_identities(m)) < 0 || (rc = add_cables(m)) < 0)
 		return -ENOMEM;
-	rc = find_levels(m, &g);
-	if (rc == 0)
-		rc = groups_build(f, &g, m->s->links_unknown);
-	graph_free(&g);
+	rc = find_structure(m);
+	if (rc == 0 && m->options->pick_count)
+		rc = find_again(m);
 	if (rc == 0)
 		rc = rails_assign(f);
 	return rc < 0 ? rc : find_degraded(m);
 }
 
 struct fabric *model_build(const struct subnet *s, const char *how, const char *source,
-			   int64_t seen_ns, struct notes *notes, struct err *err)
+			   int64_t seen_ns, const struct model_options *options,
+			   struct notes *notes, struct err *err)
 {
-	struct model m = { .s = s, .notes = notes, .f = calloc(1, sizeof(*m.f)) };
+	static const struct model_options none = { NULL, 0 };
+	struct model m = { .s = s,
+			   .options = options ? options : &none,
+			   .notes = notes,
+			   .f = calloc(1, sizeof(*m.f)) };
 	int rc = m.f ? build(&m, how, source) : -ENOMEM;
 
 	if (m.f)

@@ -7,14 +7,21 @@
 
 #include "fabric.h"
 #include "notes.h"
+#include "pick.h"
 #include "subnet.h"
 
+struct model_options {
+	const struct pick *picks; /* which HCA ports count */
+	size_t pick_count;
+};
+
 /*
- * Makes the fabric of a finished subnet. how, source, seen_ns go into it as they are (text made
- * printable). notes gets what a person should know and could repair: HCAs without a host name, two
- * hosts of one name. NULL and err without memory.
+ * Makes the fabric of a finished subnet. options may be NULL: all ports count. how, source, seen_ns
+ * go into it as they are (text made printable). notes gets what a person should know and could
+ * repair: HCAs without a host name, two hosts of one name. NULL and err without memory.
  */
 struct fabric *model_build(const struct subnet *s, const char *how, const char *source,
-			   int64_t seen_ns, struct notes *notes, struct err *err);
+			   int64_t seen_ns, const struct model_options *options,
+			   struct notes *notes, struct err *err);
 
 #endif

@@ -25,17 +25,28 @@ static bool is_vendors(const char *text)
 	       (strncmp(text, "MT", 2) == 0 && isdigit((unsigned char)text[2]));
 }
 
-bool names_aggregation_node(const char *description)
+bool names_appliance(const char *description)
 {
-	return strcasestr(description, "Aggregation Node") != NULL;
+	static const char *const words[] = { "Aggregation Node", "Gateway", "BridgeX", "Xsigo",
+					     "I/O Director",	 "Skyway" };
+
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcasestr(description, words[i]))
+			return true;
+	return strncmp(description, "MF0;", 4) == 0;
+}
+
+bool names_manager(const char *host)
+{
+	return strcasestr(host, "ufm") != NULL;
 }
 
 /* Host names of installers and images, and those that mean something else to Slurm. */
 static bool is_installers(const char *host)
 {
-	static const char *const defaults[] = { "localhost", "ubuntu", "debian",  "centos", "rocky",
-						"fedora",    "linux",  "unknown", "node",   "all",
-						"default" };
+	static const char *const defaults[] = { "localhost", "ubuntu", "debian", "centos",
+						"rocky",     "fedora", "linux",	 "unknown",
+						"node",	     "all",    "default" };
 
 	for (size_t i = 0; i < sizeof(defaults) / sizeof(defaults[0]); i++)
 		if (strcasecmp(host, defaults[i]) == 0)
@@ -85,6 +96,35 @@ static bool clean_host(char *host)
 	       !is_installers(host) && !is_known_device(host) && !ends_in_huge_number(host);
 }
 
+/*
+ * The device in one word with its host: "gpu1:mlx5_0", "gpu1-HCA-1" or "mlx5_0@gpu1", cut in two.
+ * NULL: the word has no device in it.
+ */
+static char *cut_device(char **word)
+{
+	char *host = *word;
+
+	for (char *p = host; *p; p++) {
+		bool sure = strchr(":/@", *p) != NULL;
+		char was = *p;
+		if ((!sure && !strchr("-_", *p)) || p == host)
+			continue;
+		/* A host may be called n1-ib0: only what nobody calls a host is cut off there. */
+		if (is_known_device(p + 1) &&
+		    (sure || strncmp(p + 1, "HCA-", 4) == 0 || strchr(p + 1, '_'))) {
+			*p = '\0';
+			return p + 1;
+		}
+		*p = '\0';
+		if (sure && is_known_device(host)) {
+			*word = p + 1;
+			return host;
+		}
+		*p = was;
+	}
+	return NULL;
+}
+
 bool names_host(const char *description, char host[NAME_ROOM], char device[NAME_ROOM])
 {
 	char text[256], *save = NULL, *first, *last = NULL;
@@ -99,6 +139,13 @@ bool names_host(const char *description, char host[NAME_ROOM], char device[NAME_
 		return false;
 	for (char *word; (word = strtok_r(NULL, " \t", &save)); words++)
 		last = word;
+	if (words == 1)
+		last = cut_device(&first);
+	else if (words == 2 && is_known_device(first) && !is_known_device(last)) {
+		char *swap = first;
+		first = last;
+		last = swap;
+	}
 	/* Of two words the first is the host's; of more only if the last one is a device. */
 	if ((words > 2 && !is_known_device(last)) || !clean_host(first))
 		return false;

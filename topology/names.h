@@ -18,13 +18,20 @@
 #define NAME_ROOM (FABRIC_NAME_MAX + 1)
 
 /*
- * "gpu1.example.org mlx5_0" gives host "gpu1" and device "mlx5_0" ("" when there is none). False
- * when the text names no host: empty, a vendor's or an installer's default, not a host name.
+ * "gpu1.example.org mlx5_0" gives host "gpu1" and device "mlx5_0" ("" when there is none); so do
+ * "mlx5_0 gpu1", "gpu1:mlx5_0" and "gpu1-mlx5_0", which administrators configure. False when the
+ * text names no host: empty, a vendor's or an installer's default, not a host name.
  */
 bool names_host(const char *description, char host[NAME_ROOM], char device[NAME_ROOM]);
 
-/* True for the description of a SHARP aggregation node (a CA inside a switch). */
-bool names_aggregation_node(const char *description);
+/*
+ * True for the description of a CA that is in no host: a SHARP aggregation node (inside a switch),
+ * a gateway or a port of a managed box.
+ */
+bool names_appliance(const char *description);
+
+/* True for the host of a fabric manager (UFM), which hangs on any switch. */
+bool names_manager(const char *host);
 
 /*
  * The name a switch has by its description ("MF0;leaf1:MQM9700/U1" is leaf1), "" when it has none

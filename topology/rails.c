@@ -136,7 +136,8 @@ static size_t collect(struct fabric *f, struct fabric_port **sorted, struct fabr
 		struct host_ports *host = &hosts[n];
 		*host = (struct host_ports){ ports + used, 0, unit };
 		for (end = i; end < f->port_count && sorted[end]->host == sorted[i]->host; end++)
-			if (unit != FABRIC_NONE && is_leaf_of(&f->units[unit], sorted[end]->sw))
+			if (unit != FABRIC_NONE && !sorted[end]->skipped &&
+			    is_leaf_of(&f->units[unit], sorted[end]->sw))
 				host->ports[host->count++] = sorted[end];
 		used += host->count;
 		n += host->count > 0;

@@ -321,10 +321,38 @@ static void check_nodes(struct subnet *s)
 	}
 }
 
+static int rename_node(struct subnet_node *node, const char *name)
+{
+	char *copy = name ? strdup(name) : NULL;
+
+	if (!name)
+		return 0;
+	free(node->description);
+	node->description = copy;
+	return copy ? 0 : -ENOMEM;
+}
+
+/* A node's own GUID has the last word over those of its ports. */
+static int rename_nodes(struct subnet *s)
+{
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < s->port_count; i++) {
+		size_t node = subnet_find(s, s->ports[i].node);
+		if (node != FABRIC_NONE)
+			rc = rename_node(&s->nodes[node], namemap_find(s->names, s->ports[i].guid));
+	}
+	for (size_t i = 0; rc == 0 && i < s->node_count; i++)
+		rc = rename_node(&s->nodes[i], namemap_find(s->names, s->nodes[i].guid));
+	return rc;
+}
+
 int subnet_finish(struct subnet *s)
 {
 	merge_nodes(s);
 	merge_ports(s);
+	if (rename_nodes(s) < 0)
+		return -ENOMEM;
 	merge_cables(s);
 	if (drop_second_cables(s) < 0)
 		return -ENOMEM;

@@ -16,6 +16,7 @@
 
 #include "err.h"
 #include "fabric.h"
+#include "namemap.h"
 #include "notes.h"
 
 enum subnet_kind { SUBNET_SWITCH, SUBNET_CA, SUBNET_ROUTER };
@@ -57,6 +58,8 @@ struct subnet {
 	size_t port_count, port_room;
 	struct subnet_cable *cables; /* after finish: by a, then b; each port in one cable */
 	size_t cable_count, cable_room;
+	const struct namemap
+		*names;	       /* before finish, not owned: instead of descriptions; or NULL */
 	bool links_unknown;    /* nobody told how switches are joined, and they may well be */
 	struct notes missing;  /* what the discovery lost; none: complete */
 	struct notes warnings; /* what was not understood, but says nothing about the fabric */

@@ -22,7 +22,10 @@
 struct tree {
 	const struct fabric *f;
 	FILE *out;
-	bool *wanted;	     /* hosts */
+	const struct wanted *nodes; /* the fabric's own hosts where none were named */
+	struct wanted *own;
+	size_t node_count;
+	size_t *host;	     /* of each node, FABRIC_NONE: the fabric does not know it */
 	size_t *unit_hosts;  /* wanted hosts in each unit */
 	size_t *pod_units;   /* units with hosts in each pod */
 	size_t *island_pods; /* pods with units in each island */
@@ -56,47 +59,62 @@ static int list_add(struct list *l, const char *name)
 	return 0;
 }
 
-/* Marks the wanted hosts and folds the wanted names that the fabric does not know. */
-static int choose(struct tree *t, const char *const *nodes, size_t node_count)
+static size_t unit_of(const struct tree *t, size_t node)
 {
-	struct list unknown = { 0 };
+	return t->host[node] == FABRIC_NONE ? FABRIC_NONE : t->f->hosts[t->host[node]].unit;
+}
+
+/* Finds the nodes' hosts; without any named, all hosts of the fabric are nodes. */
+static int choose(struct tree *t)
+{
+	const struct fabric *f = t->f;
+
+	if (!t->nodes) {
+		t->own = calloc(f->host_count + 1, sizeof(*t->own));
+		t->node_count = f->host_count;
+		t->nodes = t->own;
+		for (size_t i = 0; t->own && i < f->host_count; i++)
+			t->own[i] = (struct wanted){ f->hosts[i].name, f->hosts[i].name };
+	}
+	t->host = calloc(t->node_count + 1, sizeof(*t->host));
+	if (!t->nodes || !t->host)
+		return -ENOMEM;
+	for (size_t i = 0; i < t->node_count; i++)
+		t->host[i] = fabric_find_host(f, t->nodes[i].host);
+	return 0;
+}
+
+/* Folds the names of the nodes that the fabric does not know, or those that are on no switch. */
+static char *fold_left_out(const struct tree *t, bool known, size_t *count)
+{
+	struct list left_out = { 0 };
+	char *text = NULL;
 	int rc = 0;
 
-	for (size_t i = 0; !nodes && i < t->f->host_count; i++)
-		t->wanted[i] = true;
-	for (size_t i = 0; nodes && rc == 0 && i < node_count; i++) {
-		size_t host = fabric_find_host(t->f, nodes[i]);
-		if (host == FABRIC_NONE)
-			rc = list_add(&unknown, nodes[i]);
-		else
-			t->wanted[host] = true;
-	}
-	t->report->unknown_count = unknown.count;
-	t->report->unknown = rc == 0 ? hosts_fold(unknown.names, unknown.count) : NULL;
-	free(unknown.names);
-	return t->report->unknown ? 0 : -ENOMEM;
+	for (size_t i = 0; rc == 0 && i < t->node_count; i++)
+		if (unit_of(t, i) == FABRIC_NONE && (t->host[i] != FABRIC_NONE) == known)
+			rc = list_add(&left_out, t->nodes[i].name);
+	*count = left_out.count;
+	if (rc == 0)
+		text = hosts_fold(left_out.names, left_out.count);
+	free(left_out.names);
+	return text;
 }
 
 static int count(struct tree *t)
 {
 	const struct fabric *f = t->f;
-	struct list unplaced = { 0 };
-	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < f->host_count; i++) {
-		if (!t->wanted[i])
-			continue;
-		if (f->hosts[i].unit == FABRIC_NONE)
-			rc = list_add(&unplaced, f->hosts[i].name);
-		else if (t->unit_hosts[f->hosts[i].unit]++ == 0)
-			t->pod_units[f->units[f->hosts[i].unit].pod]++;
+	for (size_t i = 0; i < t->node_count; i++) {
+		size_t unit = unit_of(t, i);
+		if (unit != FABRIC_NONE && t->unit_hosts[unit]++ == 0)
+			t->pod_units[f->units[unit].pod]++;
 	}
 	for (size_t i = 0; i < f->pod_count; i++)
 		t->island_pods[f->pods[i].island] += t->pod_units[i] > 0;
-	t->report->unplaced_count = unplaced.count;
-	t->report->unplaced = rc == 0 ? hosts_fold(unplaced.names, unplaced.count) : NULL;
-	free(unplaced.names);
-	return t->report->unplaced ? 0 : -ENOMEM;
+	t->report->unknown = fold_left_out(t, false, &t->report->unknown_count);
+	t->report->unplaced = fold_left_out(t, true, &t->report->unplaced_count);
+	return t->report->unknown && t->report->unplaced ? 0 : -ENOMEM;
 }
 
 /* A pod is a switch of its own when it gathers several units and is not all of its island. */
@@ -122,9 +140,9 @@ static int write_units(struct tree *t)
 	struct list *members = calloc(f->unit_count + 1, sizeof(*members));
 	int rc = members ? 0 : -ENOMEM;
 
-	for (size_t i = 0; rc == 0 && i < f->host_count; i++)
-		if (t->wanted[i] && f->hosts[i].unit != FABRIC_NONE)
-			rc = list_add(&members[f->hosts[i].unit], f->hosts[i].name);
+	for (size_t i = 0; rc == 0 && i < t->node_count; i++)
+		if (unit_of(t, i) != FABRIC_NONE)
+			rc = list_add(&members[unit_of(t, i)], t->nodes[i].name);
 	for (size_t i = 0; rc == 0 && i < f->unit_count; i++) {
 		if (members[i].count == 0)
 			continue;
@@ -252,15 +270,14 @@ static int check_names(const struct fabric *f, struct err *err)
 	return rc;
 }
 
-static int prepare(struct tree *t, const char *const *nodes, size_t node_count)
+static int prepare(struct tree *t)
 {
-	t->wanted = calloc(t->f->host_count + 1, sizeof(*t->wanted));
 	t->unit_hosts = calloc(t->f->unit_count + 1, sizeof(*t->unit_hosts));
 	t->pod_units = calloc(t->f->pod_count + 1, sizeof(*t->pod_units));
 	t->island_pods = calloc(t->f->island_count + 1, sizeof(*t->island_pods));
-	if (!t->wanted || !t->unit_hosts || !t->pod_units || !t->island_pods)
+	if (!t->unit_hosts || !t->pod_units || !t->island_pods)
 		return -ENOMEM;
-	return choose(t, nodes, node_count) < 0 ? -ENOMEM : count(t);
+	return choose(t) < 0 ? -ENOMEM : count(t);
 }
 
 static int write_all(struct tree *t, const char *writer, const char *snapshot, struct err *err)
@@ -279,11 +296,11 @@ static int write_all(struct tree *t, const char *writer, const char *snapshot, s
 	return rc < 0 ? err_set(err, ENOMEM, "out of memory") : 0;
 }
 
-char *tree_conf_text(const struct fabric *f, const char *const *nodes, size_t node_count,
+char *tree_conf_text(const struct fabric *f, const struct wanted *nodes, size_t node_count,
 		     const char *writer, const char *snapshot, struct tree_report *report,
 		     struct err *err)
 {
-	struct tree t = { .f = f, .report = report };
+	struct tree t = { .f = f, .nodes = nodes, .node_count = node_count, .report = report };
 	char *text = NULL;
 	size_t len = 0;
 	int rc = check_names(f, err);
@@ -291,7 +308,7 @@ char *tree_conf_text(const struct fabric *f, const char *const *nodes, size_t no
 	memset(report, 0, sizeof(*report));
 	if (rc < 0)
 		return NULL;
-	rc = prepare(&t, nodes, node_count);
+	rc = prepare(&t);
 	t.out = rc == 0 ? open_memstream(&text, &len) : NULL;
 	if (!t.out)
 		rc = err_set(err, ENOMEM, "out of memory");
@@ -299,7 +316,8 @@ char *tree_conf_text(const struct fabric *f, const char *const *nodes, size_t no
 		rc = write_all(&t, writer, snapshot, err);
 	if (t.out && fclose(t.out) != 0 && rc == 0)
 		rc = err_set(err, ENOMEM, "out of memory");
-	free(t.wanted);
+	free(t.own);
+	free(t.host);
 	free(t.unit_hosts);
 	free(t.pod_units);
 	free(t.island_pods);

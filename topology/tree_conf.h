@@ -9,6 +9,7 @@
 
 #include "err.h"
 #include "fabric.h"
+#include "wanted.h"
 
 struct tree_report {
 	size_t hosts, units, pods,
@@ -20,11 +21,11 @@ struct tree_report {
 };
 
 /*
- * The text of topology.conf, malloc'ed. nodes: the names of wanted hosts, NULL for all of them.
+ * The text of topology.conf, malloc'ed. nodes: the wanted ones, NULL for all hosts of the fabric.
  * writer and snapshot go into the first comment. NULL and err when no wanted host is on a switch
  * (-ENODATA), two groups have one name (-EEXIST), or without memory. Clear report either way.
  */
-char *tree_conf_text(const struct fabric *f, const char *const *nodes, size_t node_count,
+char *tree_conf_text(const struct fabric *f, const struct wanted *nodes, size_t node_count,
 		     const char *writer, const char *snapshot, struct tree_report *report,
 		     struct err *err);
 

@@ -10,10 +10,12 @@
 #include "input.h"
 #include "model.h"
 #include "names.h"
+#include "pick.h"
 #include "sets.h"
 #include "subnet.h"
 #include "tree_conf.h"
 #include "unit.h"
+#include "wanted.h"
 
 #include <sys/stat.h>
 
@@ -98,7 +100,7 @@ static struct fabric *fabric_of(struct subnet *s)
 	char *text;
 
 	assert_int_equal(subnet_finish(s), 0);
-	f = model_build(s, "file", "test", 7, &notes, &err);
+	f = model_build(s, "file", "test", 7, NULL, &notes, &err);
 	assert_non_null(f);
 	text = fabric_text(f);
 	again = fabric_parse(text, strlen(text), "made", &err);
@@ -191,6 +193,17 @@ static void host_names(void **state)
 		{ "node7 hfi1_0", "node7", "hfi1_0" },
 		{ "n1 spare slot mlx5_2", "n1", "mlx5_2" },
 		{ "n1 storage", "n1", "" },
+		{ "mlx5_0 n1", "n1", "mlx5_0" },
+		{ "n1:mlx5_0", "n1", "mlx5_0" },
+		{ "n1.example.org/HCA-2", "n1", "HCA-2" },
+		{ "mlx5_3@n1", "n1", "mlx5_3" },
+		{ "rack1-n1-mlx5_0", "rack1-n1", "mlx5_0" },
+		{ "n1_mlx5_0", "n1", "mlx5_0" },
+		{ "n1-HCA-1", "n1", "HCA-1" },
+		{ "n1-ib0", "n1-ib0", "" },
+		{ "n1-ibp5", "n1-ibp5", "" },
+		{ "HCA-1", NULL, NULL },
+		{ ":mlx5_0", NULL, NULL },
 		{ "MT4129 ConnectX7   Mellanox Technologies", NULL, NULL },
 		{ "MT25408 ConnectX Mellanox Technologies", NULL, NULL },
 		{ "MT4129", NULL, NULL },
@@ -355,7 +368,7 @@ static void long_names_stay_apart(void **state)
 /* NULL and err when it is no input. */
 static struct subnet *parse_bytes(const char *text, size_t len, struct err *err)
 {
-	struct input *in = input_new();
+	struct input *in = input_new(NULL);
 
 	assert_non_null(in);
 	if (input_add(in, text, len, "dump", err) == 0)
@@ -577,7 +590,7 @@ static void whole_way(const char *text, size_t len, bool whole)
 		assert_memory_equal(err.text, "dump: ", 6);
 		return;
 	}
-	f = model_build(s, "file", "dump", 0, &notes, &err);
+	f = model_build(s, "file", "dump", 0, NULL, &notes, &err);
 	assert_non_null(f);
 	if (whole) {
 		json = fabric_text(f);
@@ -987,7 +1000,7 @@ static struct fabric *fabric_of_dump(const char *name)
 	char *text = test_data(name, &len);
 	struct subnet *s = parse(text);
 	struct notes notes = { 0 };
-	struct fabric *f = model_build(s, "file", "dump", 7, &notes, NULL);
+	struct fabric *f = model_build(s, "file", "dump", 7, NULL, &notes, NULL);
 
 	assert_non_null(f);
 	notes_clear(&notes);
@@ -1071,6 +1084,183 @@ static void sharp_and_routers(void **state)
 	assert_int_equal(f->port_count, 6);
 	assert_level(f, "spine1", 1);
 	fabric_free(f);
+}
+
+/* Whatever a CA is called: the device of an aggregation node, a port of a managed box, a gateway.
+ */
+static void appliances(void **state)
+{
+	static const char *const names[] = { "n9 mlx5_0", "MF0;gw1:MGA100-HS2/U1", "IB Gateway 7" };
+	struct subnet *s = two_levels(2, 1, 3);
+	struct fabric_wire wire = { 0 };
+	struct fabric *f;
+
+	(void)state;
+	for (unsigned i = 0; i < 3; i++) {
+		struct subnet_node node = { 0x9001 + i,	      0x9001 + i, SUBNET_CA,
+					    (char *)names[i], 1,	  0x2c9,
+					    0x1017,	      true,	  0 };
+		struct subnet_end here = { 0x9001 + i, 1 };
+		struct subnet_end there = { SWITCH_GUID + 101, 36 + (int)i };
+		node.device = i ? node.device : 0xcf09;
+		assert_int_equal(subnet_add_node(s, &node), 0);
+		assert_int_equal(subnet_add_cable(s, here, there, &wire, true), 0);
+	}
+	f = fabric_of(s);
+	assert_int_equal(f->host_count, 6);
+	assert_int_equal(f->port_count, 6);
+	fabric_free(f);
+}
+
+/* The switch that only the fabric manager hangs on is no leaf; in a fabric of managers it is. */
+static void managers(void **state)
+{
+	struct subnet *s = three_levels(2, 2);
+	struct fabric *f;
+
+	(void)state;
+	for (unsigned i = 1; i <= 2; i++) {
+		add_hca(s, 9000 + i, i == 1 ? "site-UFM-01 mlx5_0" : "site-UFM-02 mlx5_0", 200 + i,
+			30);
+		add_hca(s, 9010 + i, i == 1 ? "site-UFM-01 mlx5_1" : "site-UFM-02 mlx5_1", 200 + i,
+			31);
+	}
+	f = fabric_of(s);
+	assert_level(f, "core1", 2);
+	assert_level(f, "p1-spine1", 1);
+	assert_level(f, "p2-leaf2", 0);
+	assert_string_equal(unit_of(f, "site-UFM-01")->name, "core1");
+	fabric_free(f);
+
+	s = subnet_new();
+	add_switch(s, 1, "only");
+	add_hca(s, 1, "ufm1 mlx5_0", 1, 1);
+	add_hca(s, 2, "ufm2 mlx5_0", 1, 2);
+	f = fabric_of(s);
+	assert_level(f, "only", 0);
+	fabric_free(f);
+}
+
+/* An HCA without a name is in the host of the other HCA on its card, if all agree on that. */
+static void siblings(void **state)
+{
+	struct subnet *s = two_levels(1, 1, 2);
+	struct fabric *f;
+
+	(void)state;
+	for (unsigned i = 0; i < 5; i++) {
+		static const char *const names[] = { "h1-1 mlx5_9",
+						     "MT4129 ConnectX7 Mellanox Technologies",
+						     "h1-1 mlx5_8", "h1-2 mlx5_8",
+						     "localhost mlx5_0" };
+		add_hca(s, 7000 + i, names[i], 1, 10 + (int)i);
+		s->nodes[s->node_count - 1].system_guid = i < 2 ? 0x77 : 0x78;
+	}
+	f = fabric_of(s);
+	assert_int_equal(f->ports[fabric_find_port(f, HCA_GUID + 7001)].host,
+			 fabric_find_host(f, "h1-1"));
+	assert_null(f->ports[fabric_find_port(f, HCA_GUID + 7001)].device);
+	assert_int_equal(f->ports[fabric_find_port(f, HCA_GUID + 7004)].host, FABRIC_NONE);
+	fabric_free(f);
+}
+
+/* Two ports of one HCA, from a list that has the GUIDs of ports only. */
+static void listed_ports(void **state)
+{
+	struct subnet *s = parse("SW 7 1 0x10 4x NDR - CA 4 1 0x21 ( 'a' - 'n1 HCA-1' )\n"
+				 "SW 7 2 0x10 4x NDR - CA 5 2 0x22 ( 'a' - 'n1 HCA-1' )\n"
+				 "CA 4 1 0x21 4x NDR - SW 7 1 0x10 ( 'n1 HCA-1' - 'a' )\n"
+				 "CA 5 2 0x22 4x NDR - SW 7 2 0x10 ( 'n1 HCA-1' - 'a' )\n");
+	struct notes notes = { 0 };
+	struct fabric *f = model_build(s, "file", "list", 7, NULL, &notes, NULL);
+
+	(void)state;
+	assert_int_equal(s->missing.total, 0);
+	assert_int_equal(notes.total, 0);
+	assert_int_equal(f->host_count, 1);
+	assert_int_equal(f->port_count, 2);
+	assert_int_equal(f->ports[1].port, 2);
+	fabric_free(f);
+	subnet_free(s);
+}
+
+/* Which HCA ports count: rails of two fabrics, compute and storage. */
+
+static struct fabric *picked(const char *only, const char *skip)
+{
+	struct model_options options = { NULL, 0 };
+	struct notes notes = { 0 };
+	struct err err = { "" };
+	struct pick picks[2];
+	struct subnet *s = subnet_new();
+	struct fabric *f;
+	char name[64];
+
+	for (unsigned r = 0; r < 2; r++) {
+		add_switch(s, 100 + r, r ? "storage-spine" : "compute-spine");
+		for (unsigned u = 0; u < 2; u++) {
+			snprintf(name, sizeof(name), "%s-leaf%u", r ? "storage" : "compute", u);
+			add_switch(s, u * 10 + r, name);
+			add_link(s, u * 10 + r, 31, 100 + r, (int)u + 1);
+			for (unsigned h = 0; h < 3; h++) {
+				/* the racks of the storage fabric are others */
+				unsigned leaf = r ? (u * 3 + h) % 2 * 10 + r : u * 10 + r;
+				snprintf(name, sizeof(name), "n%u mlx5_%u", u * 3 + h, r);
+				add_hca_wire(s, u * 1000 + h * 10 + r, name, leaf,
+					     (int)(u * 3 + h) + 1, wire_of(r ? "HDR" : "NDR", 4));
+			}
+		}
+	}
+	if (only && pick_parse(&picks[options.pick_count++], only, false, &err) < 0)
+		fail_msg("%s", err.text);
+	if (skip && pick_parse(&picks[options.pick_count++], skip, true, &err) < 0)
+		fail_msg("%s", err.text);
+	options.picks = picks;
+	assert_int_equal(subnet_finish(s), 0);
+	f = model_build(s, "file", "x", 7, &options, &notes, NULL);
+	notes_clear(&notes);
+	subnet_free(s);
+	return f;
+}
+
+static void ports_that_count(void **state)
+{
+	static const char *const ways[][2] = {
+		{ "device=mlx5_0", NULL },    { NULL, "device=mlx5_1" },
+		{ "switch=compute-*", NULL }, { NULL, "switch=storage*" },
+		{ "plane=0", NULL },	      { NULL, "plane=1" },
+		{ "speed=400", NULL },	      { "host=n*", "device=*_1" },
+	};
+	static const char *const wrong[] = { "device",	"device=",  "=x", "color=red",
+					     "plane=x", "speed=-1", "" };
+	struct fabric *f = picked(NULL, NULL), *again;
+	struct err err = { "" };
+	struct pick pick;
+	char *text;
+
+	(void)state;
+	assert_int_equal(f->unit_count, 4); /* no host has the same two leaves as all of its rack */
+	assert_int_equal(f->island_count, 1);
+	assert_int_equal(find_switch(f, "compute-leaf1")->plane, 0);
+	assert_int_equal(find_switch(f, "storage-spine")->plane, 1);
+	fabric_free(f);
+	for (size_t i = 0; i < sizeof(ways) / sizeof(ways[0]); i++) {
+		f = picked(ways[i][0], ways[i][1]);
+		assert_tree(f, "SwitchName=compute-leaf0 Nodes=n[0-2]\n"
+			       "SwitchName=compute-leaf1 Nodes=n[3-5]\n"
+			       "SwitchName=fabric Switches=compute-leaf[0-1]\n");
+		assert_int_equal(find_switch(f, "storage-leaf1")->plane, 1);
+		assert_int_equal(find_switch(f, "storage-leaf1")->level, -1);
+		text = fabric_text(f);
+		again = fabric_parse(text, strlen(text), "made", &err);
+		assert_true(again->ports[1].skipped);
+		assert_false(again->ports[0].skipped);
+		fabric_free(again);
+		free(text);
+		fabric_free(f);
+	}
+	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
+		assert_int_equal(pick_parse(&pick, wrong[i], false, &err), -EINVAL);
 }
 
 /* Two machines of one name can't be told apart, so neither has it. */
@@ -1184,7 +1374,7 @@ static void order_does_not_matter(void **state)
 		fprintf(out, "%s\n", parts[i - 1]);
 	fclose(out);
 	s = parse(again);
-	g = model_build(s, "file", "dump", 7, &notes, NULL);
+	g = model_build(s, "file", "dump", 7, NULL, &notes, NULL);
 	free(again);
 	again = fabric_text(g);
 	assert_string_equal(again, first);
@@ -1219,7 +1409,10 @@ static void grouping_sets(void **state)
 
 static void wanted_nodes(void **state)
 {
-	static const char *const nodes[] = { "gpu03", "gpu01", "gpu09", "gpu10" };
+	static const struct wanted nodes[] = { { (char *)"gpu03", (char *)"gpu03" },
+					       { (char *)"gpu01", (char *)"gpu01" },
+					       { (char *)"gpu09", (char *)"gpu09" },
+					       { (char *)"gpu10", (char *)"gpu10" } };
 	struct fabric *f = fabric_of_dump("topology/rails.topo");
 	struct tree_report report;
 	struct err err = { "" };
@@ -1260,6 +1453,49 @@ static void wanted_nodes(void **state)
 }
 
 /* A host that hangs on no switch is said, not written and not lost. */
+static void nodes_of_slurm(void **state)
+{
+	struct fabric *f = fabric_of_dump("topology/rails.topo");
+	struct wanted_list list;
+	struct tree_report report;
+	struct err err = { "" };
+	char *folder = test_folder(), *path = io_format("%s/slurm.conf", folder), *text, *lines;
+	static const char conf[] =
+		"NodeName=DEFAULT CPUs=1\nClusterName=x\n"
+		"NodeName=a[1-2] \\\n  NodeHostname=gpu01.example.org,gpu02.example.org CPUs=2\n"
+		"nodename=v[1-2] Port=[7-8] NodeHostName=gpu03 # two slurmd\n"
+		"NodeName=gpu04,gone\n";
+
+	(void)state;
+	assert_int_equal(io_write_atomic(path, conf, sizeof(conf) - 1, 0644, &err), 0);
+	if (wanted_load(&list, path, &err) < 0)
+		fail_msg("%s", err.text);
+	assert_int_equal(list.count, 6);
+	text = tree_conf_text(f, list.nodes, list.count, "w", "s", &report, &err);
+	lines = lines_of(text);
+	assert_string_equal(lines, "SwitchName=su1-leaf Nodes=a[1-2]\n"
+				   "SwitchName=su2-leaf Nodes=gpu04,v[1-2]\n"
+				   "SwitchName=fabric Switches=su1-leaf,su2-leaf\n");
+	assert_string_equal(report.unknown, "gone");
+	tree_report_clear(&report);
+	wanted_clear(&list);
+	free(lines);
+	free(text);
+
+	assert_int_equal(
+		io_write_atomic(path, "NodeName=a[1-2] NodeHostname=b[1-3]\n", 37, 0644, &err), 0);
+	assert_int_equal(wanted_load(&list, path, &err), -EINVAL);
+	wanted_clear(&list);
+	assert_int_equal(io_write_atomic(path, "ClusterName=a\n", 14, 0644, &err), 0);
+	assert_int_equal(wanted_load(&list, path, &err), -ENODATA);
+	wanted_clear(&list);
+	unlink(path);
+	rmdir(folder);
+	free(path);
+	free(folder);
+	fabric_free(f);
+}
+
 static void unplaced_hosts(void **state)
 {
 	struct subnet *s = two_levels(2, 1, 2);
@@ -1484,7 +1720,7 @@ static void corpus(void **state)
 		whole_way(text, len, true);
 		s = parse(text);
 		assert_int_equal(s->warnings.total, 0);
-		f = model_build(s, "file", a->file, 0, &notes, &err);
+		f = model_build(s, "file", a->file, 0, NULL, &notes, &err);
 		notes_clear(&notes);
 		for (size_t j = 0; j < f->switch_count; j++)
 			leaves += f->switches[j].level == 0;
@@ -1533,6 +1769,11 @@ int main(void)
 		cmocka_unit_test(islands_stay_apart),
 		cmocka_unit_test(separate_planes),
 		cmocka_unit_test(sharp_and_routers),
+		cmocka_unit_test(appliances),
+		cmocka_unit_test(managers),
+		cmocka_unit_test(siblings),
+		cmocka_unit_test(listed_ports),
+		cmocka_unit_test(ports_that_count),
 		cmocka_unit_test(doubled_hosts),
 		cmocka_unit_test(degraded_links),
 		cmocka_unit_test(speeds),
@@ -1540,6 +1781,7 @@ int main(void)
 		cmocka_unit_test(order_does_not_matter),
 		cmocka_unit_test(grouping_sets),
 		cmocka_unit_test(wanted_nodes),
+		cmocka_unit_test(nodes_of_slurm),
 		cmocka_unit_test(unplaced_hosts),
 		cmocka_unit_test(clashing_names),
 		cmocka_unit_test(exit_statuses),

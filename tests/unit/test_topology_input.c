@@ -5,6 +5,7 @@
  * One small fabric is written in each flavour by this file; what is read back must be the same.
  */
 #include "input.h"
+#include "namemap.h"
 #include "unit.h"
 
 #include <endian.h>
@@ -14,7 +15,7 @@ static struct err err;
 /* texts: pairs of name and content, NULL at the end. NULL and err when one is refused. */
 static struct subnet *read_texts(const char *const *texts)
 {
-	struct input *in = input_new();
+	struct input *in = input_new(NULL);
 
 	assert_non_null(in);
 	for (size_t i = 0; texts[i]; i += 2) {
@@ -322,7 +323,7 @@ static void make_cache(struct bytes *b)
 
 static struct subnet *read_cache(const struct bytes *b, size_t len)
 {
-	struct input *in = input_new();
+	struct input *in = input_new(NULL);
 	char *copy = malloc(len + 1);
 	struct subnet *s = NULL;
 
@@ -521,6 +522,65 @@ static void any_lldp(void **state)
 	}
 }
 
+/* Names for GUIDs. */
+
+static void name_maps(void **state)
+{
+	static const char text[] = "# site\n0x0008f10400411f56 \"leaf 1\" # MTS9288\r\n\n"
+				   "H-003048c74e4a0000 comp1\ngpu7: 0x155dfffd33ff33\n"
+				   "  0002c90300a1b2c3\t\"gpu8 mlx5_0\"\n0002:c903:00a1:b2c4 gpu9\n"
+				   "gpu1 gpu2\n0x12 \"open\n0x13\n\"\"\n0x0 zero\n0x14 a b\n"
+				   "0x155dfffd33ff33 other";
+	struct notes warnings = { 0 };
+	struct namemap *m = namemap_parse(text, sizeof(text) - 1, "map", &warnings, &err);
+
+	(void)state;
+	assert_non_null(m);
+	assert_string_equal(namemap_find(m, UINT64_C(0x0008f10400411f56)), "leaf 1");
+	assert_string_equal(namemap_find(m, UINT64_C(0x003048c74e4a0000)), "comp1");
+	assert_string_equal(namemap_find(m, UINT64_C(0x155dfffd33ff33)), "other");
+	assert_string_equal(namemap_find(m, UINT64_C(0x0002c90300a1b2c3)), "gpu8 mlx5_0");
+	assert_string_equal(namemap_find(m, UINT64_C(0x0002c90300a1b2c4)), "gpu9");
+	assert_null(namemap_find(m, 1));
+	assert_null(namemap_find(NULL, 1));
+	assert_int_equal(warnings.total, 7); /* six lines, and the GUID with two names */
+	assert_string_equal(warnings.lines[0], "map:8: no GUID and name: gpu1 gpu2");
+	assert_non_null(strstr(warnings.lines[6], "map:14: 0x00155dfffd33ff33 was called gpu7"));
+	notes_clear(&warnings);
+	namemap_free(m);
+	assert_null(namemap_parse("# none\n", 7, "map", &warnings, &err));
+	assert_memory_equal(err.text, "map: there is no GUID", 21);
+}
+
+/* A map names nodes by their own GUID or a port's, also those that did not say anything. */
+static void named_by_map(void **state)
+{
+	static const char map[] =
+		"0x10 leaf\n0x31 \"port wins not\"\n0x30 \"gpu1 mlx5_0\"\n0x41 gpu2\n";
+	static const char text[] =
+		"Switch 8 \"S-0000000000000010\" # \"\"\n"
+		"[1] \"H-0000000000000030\"[1](20031) # \"x\" lid 1 4xNDR\n"
+		"[2] \"H-0000000000000040\"[1](20041) # \"x\" lid 1 4xNDR\n"
+		"Ca 2 \"H-0000000000000030\" # \"x\"\n"
+		"[1](20031) \"S-0000000000000010\"[1] # lid 1 lmc 0 \"\" lid 2 4xNDR\n"
+		"Ca 2 \"H-0000000000000040\" # \"x\"\n"
+		"[1](20041) \"S-0000000000000010\"[2] # lid 1 lmc 0 \"\" lid 2 4xNDR\n";
+	struct notes warnings = { 0 };
+	struct namemap *m = namemap_parse(map, sizeof(map) - 1, "map", &warnings, &err);
+	struct input *in = input_new(m);
+	struct subnet *s;
+
+	(void)state;
+	assert_int_equal(input_add(in, text, sizeof(text) - 1, "dump", &err), 0);
+	s = input_finish(in, &err);
+	assert_int_equal(s->missing.total, 0);
+	assert_string_equal(node_of(s, 0x10)->description, "leaf");
+	assert_string_equal(node_of(s, 0x30)->description, "gpu1 mlx5_0");
+	assert_string_equal(node_of(s, 0x40)->description, "x"); /* 0x41 is another GUID */
+	subnet_free(s);
+	namemap_free(m);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -529,7 +589,8 @@ int main(void)
 		cmocka_unit_test(several_files),    cmocka_unit_test(caches),
 		cmocka_unit_test(any_cache),	    cmocka_unit_test(lldp_of_hosts),
 		cmocka_unit_test(lldp_of_switches), cmocka_unit_test(lldp_refused),
-		cmocka_unit_test(any_lldp),
+		cmocka_unit_test(any_lldp),	    cmocka_unit_test(name_maps),
+		cmocka_unit_test(named_by_map),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
