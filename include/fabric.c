@@ -19,7 +19,8 @@
  *                      the HCA
  *   hosts              [{name, unit}]
  *   units              [{name, leaves: [switch GUID], pod}]
- *   pods               [{name, island}]
+ *   pods               [{name, area, island}]
+ *   areas              [{name, area (around it), island}]; no key where there are none
  *   islands            [{name}]
  *   WIRE               width (lanes), speed_bps (whole link), state ("active", "armed", "init",
  *                      "down"), degraded
@@ -82,6 +83,9 @@ void fabric_free(struct fabric *f)
 	for (size_t i = 0; i < f->pod_count; i++)
 		free(f->pods[i].name);
 	free(f->pods);
+	for (size_t i = 0; i < f->area_count; i++)
+		free(f->areas[i].name);
+	free(f->areas);
 	for (size_t i = 0; i < f->island_count; i++)
 		free(f->islands[i].name);
 	free(f->islands);
@@ -141,6 +145,7 @@ static size_t find_name(const void *base, size_t count, size_t size, const char 
 _Static_assert(offsetof(struct fabric_host, name) == 0, "find_name() reads the first member");
 _Static_assert(offsetof(struct fabric_unit, name) == 0, "find_name() reads the first member");
 _Static_assert(offsetof(struct fabric_pod, name) == 0, "find_name() reads the first member");
+_Static_assert(offsetof(struct fabric_area, name) == 0, "find_name() reads the first member");
 _Static_assert(offsetof(struct fabric_island, name) == 0, "find_name() reads the first member");
 
 size_t fabric_find_host(const struct fabric *f, const char *name)
@@ -301,6 +306,57 @@ static void load_islands(struct loader *l, json_object *top)
 	end_array(l);
 }
 
+static size_t read_area(struct loader *l, json_object *o)
+{
+	return json_has(o, "area") ? read_reference(l, o, "area", l->f->areas, l->f->area_count,
+						    sizeof(*l->f->areas))
+				   : FABRIC_NONE;
+}
+
+/* Each area must lead to its island in fewer steps than there are areas. */
+static void check_areas(struct loader *l)
+{
+	struct fabric *f = l->f;
+
+	for (size_t i = 0; l->r.rc == 0 && i < f->area_count; i++) {
+		size_t at = i, steps = 0;
+		while (at != FABRIC_NONE && steps <= f->area_count) {
+			if (f->areas[at].island != f->areas[i].island)
+				json_fail(&l->r, "area \"%s\" is in an area of another island",
+					  f->areas[i].name);
+			at = f->areas[at].parent;
+			steps++;
+		}
+		if (at != FABRIC_NONE)
+			json_fail(&l->r, "area \"%s\" is inside itself", f->areas[i].name);
+	}
+}
+
+static void load_areas(struct loader *l, json_object *top)
+{
+	struct fabric *f = l->f;
+	json_object *array, *o;
+
+	if (l->r.rc || !json_has(top, "areas"))
+		return;
+	f->areas = start_array(l, top, "areas", sizeof(*f->areas), &array);
+	for (size_t i = 0; l->r.rc == 0 && i < json_object_array_length(array); i++) {
+		struct fabric_area *area = &f->areas[f->area_count++];
+		o = element(l, array, i, "areas");
+		area->name = read_name(l, o, "name");
+		area->parent = FABRIC_NONE;
+		area->island = read_reference(l, o, "island", f->islands, f->island_count,
+					      sizeof(*f->islands));
+		if (l->r.rc == 0 && i)
+			need_order(l, strcmp(area[-1].name, area->name) < 0, "name");
+	}
+	/* An area may stand before the one around it. */
+	for (size_t i = 0; l->r.rc == 0 && i < f->area_count; i++)
+		f->areas[i].parent = read_area(l, element(l, array, i, "areas"));
+	check_areas(l);
+	end_array(l);
+}
+
 static void load_pods(struct loader *l, json_object *top)
 {
 	struct fabric *f = l->f;
@@ -313,6 +369,10 @@ static void load_pods(struct loader *l, json_object *top)
 		pod->name = read_name(l, o, "name");
 		pod->island = read_reference(l, o, "island", f->islands, f->island_count,
 					     sizeof(*f->islands));
+		pod->area = read_area(l, o);
+		if (l->r.rc == 0 && pod->area != FABRIC_NONE &&
+		    f->areas[pod->area].island != pod->island)
+			json_fail(&l->r, "pod \"%s\" is in an area of another island", pod->name);
 		if (l->r.rc == 0 && i)
 			need_order(l, strcmp(pod[-1].name, pod->name) < 0, "name");
 	}
@@ -499,6 +559,7 @@ static void load_all(struct loader *l, json_object *top)
 	load_discovered(l, top);
 	load_switches(l, top);
 	load_islands(l, top);
+	load_areas(l, top);
 	load_pods(l, top);
 	load_units(l, top);
 	load_hosts(l, top);
@@ -511,6 +572,7 @@ static void load_groups(struct loader *l, json_object *top)
 	l->groups_only = true;
 	json_read_format(&l->r, top, FABRIC_FORMAT, FABRIC_VERSION);
 	load_islands(l, top);
+	load_areas(l, top);
 	load_pods(l, top);
 	load_units(l, top);
 	load_hosts(l, top);
@@ -544,7 +606,7 @@ struct fabric *fabric_parse(const char *text, size_t len, const char *source, st
 struct fabric *fabric_parse_groups(const char *text, size_t len, const char *source,
 				   struct err *err)
 {
-	static const char *const keys[] = { "format", "version", "islands", "pods",
+	static const char *const keys[] = { "format", "version", "islands", "areas", "pods",
 					    "units",  "hosts",	 NULL };
 
 	return load_object(json_parse_keys(text, len, keys, source, err), source, err, load_groups);
@@ -786,6 +848,12 @@ static void put_units(int *rc, json_object *top, const struct fabric *f)
 	}
 }
 
+static void put_area(int *rc, json_object *o, const struct fabric *f, size_t area)
+{
+	if (area < f->area_count)
+		put_name(rc, o, "area", f->areas[area].name);
+}
+
 static void put_groups(int *rc, json_object *top, const struct fabric *f)
 {
 	json_object *array = put_new(rc, top, "pods", json_object_new_array());
@@ -793,7 +861,15 @@ static void put_groups(int *rc, json_object *top, const struct fabric *f)
 	for (size_t i = 0; *rc == 0 && i < f->pod_count; i++) {
 		json_object *o = append_new(rc, array, json_object_new_object());
 		put_name(rc, o, "name", f->pods[i].name);
+		put_area(rc, o, f, f->pods[i].area);
 		put_name(rc, o, "island", f->islands[f->pods[i].island].name);
+	}
+	array = f->area_count ? put_new(rc, top, "areas", json_object_new_array()) : NULL;
+	for (size_t i = 0; *rc == 0 && i < f->area_count; i++) {
+		json_object *o = append_new(rc, array, json_object_new_object());
+		put_name(rc, o, "name", f->areas[i].name);
+		put_area(rc, o, f, f->areas[i].parent);
+		put_name(rc, o, "island", f->islands[f->areas[i].island].name);
 	}
 	array = put_new(rc, top, "islands", json_object_new_array());
 	for (size_t i = 0; *rc == 0 && i < f->island_count; i++) {

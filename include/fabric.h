@@ -5,9 +5,10 @@
  * What sfabric-topology found out about one fabric, as all other parts see it: switches with their
  * level, the links between them, the HCA ports of hosts with the switch port each hangs on, and the
  * groups that placement thinks in: units (hosts with the same set of leaf switches), pods (units
- * below the same second-level switches) and islands (parts with no link between them).
+ * below the same second-level switches), areas (the same one level up and more, where a fabric has so
+ * many levels) and islands (parts with no link between them).
  *
- * Arrays are sorted (switches by GUID; ports by GUID, HCA and number; hosts, units, pods, islands by
+ * Arrays are sorted (switches by GUID; ports by GUID, HCA and number; hosts, units, pods, areas, islands by
  * name in byte order; links by their lower end), so that an unchanged fabric gives a byte-identical
  * file. References are indexes into the arrays; FABRIC_NONE where there is nothing to refer to. The
  * keys of the file are described at the top of fabric.c.
@@ -82,6 +83,13 @@ struct fabric_unit {
 struct fabric_pod {
 	char *name;
 	size_t island;
+	size_t area; /* FABRIC_NONE: right below the island */
+};
+
+struct fabric_area { /* pods, or areas, below the same switches, in trees of four levels and more */
+	char *name;
+	size_t island;
+	size_t parent; /* the area around it; FABRIC_NONE: right below the island */
 };
 
 struct fabric_island {
@@ -107,6 +115,8 @@ struct fabric {
 	size_t unit_count;
 	struct fabric_pod *pods;
 	size_t pod_count;
+	struct fabric_area *areas;
+	size_t area_count;
 	struct fabric_island *islands;
 	size_t island_count;
 };
@@ -121,7 +131,7 @@ struct fabric *fabric_load(const char *path, struct err *err);
 struct fabric *fabric_parse(const char *text, size_t len, const char *source, struct err *err);
 
 /*
- * Reads only islands, pods, units (without their leaves) and hosts; everything else is empty. The
+ * Reads only islands, areas, pods, units (without their leaves) and hosts; everything else is empty. The
  * rest of the file is skipped, and so is its memory: this is for slurmctld. Never write the result.
  */
 struct fabric *fabric_load_groups(const char *path, struct err *err);

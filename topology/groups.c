@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * groups.c - units, pods and islands; see groups.h.
+ * groups.c - units, pods, areas and islands; see groups.h.
  *
  * Unit: hosts with the same leaves (sets.h: a dark rail is forgiven). A host that hangs on spines
  * only makes a unit of its spine, so that Slurm can reach it. Island: switches with a way between
  * them; separate planes are one island when most hosts of the smaller one are on both, a login node
  * with a leg in each does not join them. Pod: units below the same second-level switches, some
- * missing cables forgiven. Names come from the switches (name_*), depend on no order, and are
- * unique over units, pods and islands, because all three become switches of topology.conf.
+ * missing cables forgiven; area: the same of pods, and of areas, as often as the tree has levels
+ * for it. Names come from the switches (name_*), depend on no order, and are unique over all
+ * groups, because they all become switches of topology.conf.
  */
 #include "groups.h"
 
@@ -27,7 +28,8 @@ struct build {
 	size_t *root;	   /* union-find over switches: components, then islands */
 	size_t *component; /* of each switch, before separate planes became one island */
 	bool *paired;	   /* components: it is a plane of an island with several */
-	bool joined;	   /* links between switches are not known */
+	const struct groups_options *options;
+	struct set *area_tops; /* beside f->areas: the switches right above what is in it */
 };
 
 static size_t root_of(struct build *b, size_t i)
@@ -193,7 +195,8 @@ static int find_units(struct build *b)
 	for (size_t i = 0; rc == 0 && i < f->port_count; i++)
 		if (f->ports[i].host != FABRIC_NONE && f->ports[i].sw != FABRIC_NONE &&
 		    !f->ports[i].skipped)
-			places[count++] = (struct place){ f->ports[i].host, f->ports[i].sw };
+			places[count++] =
+				(struct place){ f->ports[i].host, b->options->box[f->ports[i].sw] };
 	if (rc == 0) {
 		qsort(places, count, sizeof(*places), by_place);
 		hosts = host_sets(f, places, count, items, members);
@@ -285,6 +288,34 @@ static struct span *list_spans(struct build *b, size_t *items, size_t *hosts, si
 	return spans;
 }
 
+/*
+ * A unit with legs in several islands belongs to the one with most hosts; of equal ones to that
+ * whose first host, of those with legs in one island, comes first by name.
+ */
+static int find_homes(struct build *b, size_t *items, const size_t *hosts)
+{
+	struct fabric *f = b->f;
+	size_t *first = calloc(f->switch_count + 1, sizeof(*first)); /* host and 1, by component */
+
+	if (!first)
+		return -ENOMEM;
+	for (size_t i = f->host_count; i > 0; i--) {
+		size_t unit = f->hosts[i - 1].unit;
+		if (unit != FABRIC_NONE && components(b, &f->units[unit], items) == 1)
+			first[items[0]] = i;
+	}
+	for (size_t i = 0; i < f->unit_count; i++) {
+		size_t n = components(b, &f->units[i], items), best = items[0];
+		for (size_t j = 1; j < n; j++)
+			if (hosts[items[j]] > hosts[best] ||
+			    (hosts[items[j]] == hosts[best] && first[items[j]] < first[best]))
+				best = items[j];
+		b->home[i] = best;
+	}
+	free(first);
+	return 0;
+}
+
 static int find_islands(struct build *b)
 {
 	struct fabric *f = b->f;
@@ -300,18 +331,15 @@ static int find_islands(struct build *b)
 			b->root[i] = i;
 		for (size_t i = 0; i < f->link_count; i++)
 			join(b, f->links[i].a, f->links[i].b);
-		for (size_t i = 1; b->joined && i < f->switch_count; i++)
+		for (size_t i = 1; b->options->joined && i < f->switch_count; i++)
 			join(b, 0, i);
 		for (size_t i = 0; i < f->switch_count; i++)
 			b->component[i] = root_of(b, i);
 		spans = list_spans(b, items, hosts, &count);
 	}
-	/* A unit with legs in several islands belongs to the one with most hosts. */
-	for (size_t i = 0; spans && i < f->unit_count; i++) {
-		size_t n = components(b, &f->units[i], items), best = items[0];
-		for (size_t j = 1; j < n; j++)
-			best = hosts[items[j]] > hosts[best] ? items[j] : best;
-		b->home[i] = best;
+	if (spans && find_homes(b, items, hosts) < 0) {
+		free(spans);
+		spans = NULL;
 	}
 	if (spans)
 		join_planes(b, spans, count, hosts);
@@ -472,7 +500,8 @@ static int add_pods(struct build *b, const struct member *members, const size_t 
 	for (size_t i = 0; i < f->unit_count; i++) {
 		size_t set = sets[group_of[i]].group, unit = members[i].who;
 		if (pod_of[set] == 0) {
-			f->pods[f->pod_count++].island = b->home[unit];
+			f->pods[f->pod_count++] =
+				(struct fabric_pod){ NULL, b->home[unit], FABRIC_NONE };
 			pod_of[set] = f->pod_count;
 		}
 		f->units[unit].pod = pod_of[set] - 1;
@@ -513,6 +542,214 @@ static int find_pods(struct build *b)
 	return rc;
 }
 
+/* Areas. */
+
+struct climber {	  /* a pod, or an area, that has nothing around it yet */
+	size_t pod, area; /* one of them is FABRIC_NONE */
+	size_t island;
+	size_t *tops; /* its highest switches */
+	size_t top_count;
+	size_t weight; /* pods in it */
+};
+
+struct climb {
+	struct climber *all;
+	size_t count;
+};
+
+static void climb_free(struct climb *c)
+{
+	for (size_t i = 0; i < c->count; i++)
+		free(c->all[i].tops);
+	free(c->all);
+}
+
+/* The pods with the second-level switches above their units. */
+static int climb_start(struct build *b, struct climb *c)
+{
+	struct fabric *f = b->f;
+
+	c->all = calloc(f->pod_count + 1, sizeof(*c->all));
+	if (!c->all)
+		return -ENOMEM;
+	for (; c->count < f->pod_count; c->count++) {
+		struct climber *one = &c->all[c->count];
+		size_t room = 1;
+		*one =
+			(struct climber){ c->count, FABRIC_NONE, f->pods[c->count].island,
+					  NULL,	    0,		 1 };
+		for (size_t i = 0; i < f->unit_count; i++)
+			room += f->units[i].pod == c->count ? uppers_bound(b, &f->units[i]) : 0;
+		one->tops = calloc(room, sizeof(*one->tops));
+		if (!one->tops)
+			return -ENOMEM;
+		for (size_t i = 0; i < f->unit_count; i++)
+			if (f->units[i].pod == c->count)
+				one->top_count += uppers_of(b, i, one->tops + one->top_count);
+		one->top_count = make_set(one->tops, one->top_count);
+	}
+	return 0;
+}
+
+/* The switches of that level with a cable to one of its tops, malloc'ed. */
+static size_t *next_tops(struct build *b, const struct climber *c, int level, size_t *count)
+{
+	const struct switch_graph *g = b->g;
+	size_t room = 1, n = 0, *next;
+
+	for (size_t i = 0; i < c->top_count; i++)
+		room += g->start[c->tops[i] + 1] - g->start[c->tops[i]];
+	next = calloc(room, sizeof(*next));
+	for (size_t i = 0; next && i < c->top_count; i++)
+		for (size_t j = g->start[c->tops[i]]; j < g->start[c->tops[i] + 1]; j++)
+			if (b->f->switches[g->peers[j]].level == level)
+				next[n++] = g->peers[j];
+	*count = next ? make_set(next, n) : 0;
+	return next;
+}
+
+static int remember_tops(struct build *b, const struct climber *c)
+{
+	struct fabric *f = b->f;
+	struct set *tops = reallocarray(b->area_tops, f->area_count + 1, sizeof(*tops));
+	size_t *copy = calloc(c->top_count + 1, sizeof(*copy));
+
+	if (tops)
+		b->area_tops = tops;
+	if (!tops || !copy) {
+		free(copy);
+		return -ENOMEM;
+	}
+	memcpy(copy, c->tops, c->top_count * sizeof(*copy));
+	tops[f->area_count] = (struct set){ copy, c->top_count, 0, 0 };
+	return 0;
+}
+
+/* Makes an area of all climbers of who's group; who stands for it from then on, the others go. */
+static int add_area(struct build *b, struct climb *c, size_t *group, size_t who)
+{
+	struct fabric *f = b->f;
+	struct fabric_area *areas = reallocarray(f->areas, f->area_count + 1, sizeof(*areas));
+	struct climber *one = &c->all[who];
+
+	if (!areas)
+		return -ENOMEM;
+	f->areas = areas;
+	for (size_t i = 0; i < c->count; i++) {
+		struct climber *other = &c->all[i];
+		size_t *both;
+		if (group[i] != group[who])
+			continue;
+		if (other->pod != FABRIC_NONE)
+			f->pods[other->pod].area = f->area_count;
+		else
+			f->areas[other->area].parent = f->area_count;
+		if (i == who)
+			continue;
+		both = reallocarray(one->tops, one->top_count + other->top_count + 1,
+				    sizeof(*both));
+		if (!both)
+			return -ENOMEM;
+		memcpy(both + one->top_count, other->tops, other->top_count * sizeof(*both));
+		one->tops = both;
+		one->top_count = make_set(both, one->top_count + other->top_count);
+		one->weight += other->weight;
+		other->weight = 0; /* gone */
+	}
+	if (remember_tops(b, one) < 0)
+		return -ENOMEM;
+	areas[f->area_count] = (struct fabric_area){ NULL, one->island, FABRIC_NONE };
+	one->pod = FABRIC_NONE;
+	one->area = f->area_count++;
+	return 0;
+}
+
+static void drop_gone(struct climb *c)
+{
+	size_t kept = 0;
+
+	for (size_t i = 0; i < c->count; i++) {
+		if (c->all[i].weight)
+			c->all[kept++] = c->all[i];
+		else
+			free(c->all[i].tops);
+	}
+	c->count = kept;
+}
+
+/* Areas of climbers with one group, where their island has several groups. */
+static int add_areas(struct build *b, struct climb *c, size_t *group)
+{
+	size_t *same = calloc(c->count + 1, sizeof(*same));		  /* by group */
+	size_t *groups = calloc(b->f->switch_count + 1, sizeof(*groups)); /* by island */
+	int rc = same && groups ? 0 : -ENOMEM;
+
+	for (size_t i = 0; rc == 0 && i < c->count; i++)
+		if (group[i] != FABRIC_NONE && same[group[i]]++ == 0)
+			groups[c->all[i].island]++;
+	for (size_t i = 0; rc == 0 && i < c->count; i++)
+		if (group[i] != FABRIC_NONE && c->all[i].weight && same[group[i]] > 1 &&
+		    groups[c->all[i].island] > 1)
+			rc = add_area(b, c, group, i);
+	drop_gone(c);
+	free(same);
+	free(groups);
+	return rc;
+}
+
+/* Which climbers have the same switches above them; *any: there is such a level at all. */
+static int group_climbers(struct build *b, struct climb *c, int level, size_t *group, bool *any)
+{
+	struct member *members = calloc(c->count + 1, sizeof(*members));
+	size_t n = 0, sets_count = 0, *group_of = NULL;
+	struct set *sets = NULL;
+	int rc = members ? 0 : -ENOMEM;
+
+	for (size_t i = 0; rc == 0 && i < c->count; i++) {
+		size_t count, *next = next_tops(b, &c->all[i], level, &count);
+		group[i] = FABRIC_NONE;
+		if (!next)
+			rc = -ENOMEM;
+		if (count == 0) {
+			free(next);
+			continue;
+		}
+		free(c->all[i].tops);
+		c->all[i].tops = next;
+		c->all[i].top_count = count;
+		members[n++] = (struct member){ { next, count, c->all[i].weight, 0 }, i };
+	}
+	*any = n > 0;
+	if (rc == 0)
+		rc = group_members(members, n, &sets, &sets_count, &group_of);
+	if (rc == 0)
+		rc = merge_overlapping(sets, sets_count);
+	for (size_t i = 0; rc == 0 && i < n; i++)
+		group[members[i].who] = sets[group_of[i]].group;
+	free(members);
+	free(sets);
+	free(group_of);
+	return rc;
+}
+
+/* From pods up, a level at a time, until there are no switches above. */
+static int find_areas(struct build *b)
+{
+	size_t *group = calloc(b->f->pod_count + 1, sizeof(*group));
+	struct climb c = { 0 };
+	bool any = true;
+	int rc = group ? climb_start(b, &c) : -ENOMEM;
+
+	for (int level = 2; rc == 0 && any && c.count > 1; level++) {
+		rc = group_climbers(b, &c, level, group, &any);
+		if (rc == 0)
+			rc = add_areas(b, &c, group);
+	}
+	free(group);
+	climb_free(&c);
+	return rc;
+}
+
 static int add_islands(struct build *b)
 {
 	struct fabric *f = b->f;
@@ -529,6 +766,10 @@ static int add_islands(struct build *b)
 	for (size_t i = 0; i < f->pod_count; i++) {
 		size_t *at = bsearch(&f->pods[i].island, roots, n, sizeof(*roots), by_number);
 		f->pods[i].island = (size_t)(at - roots);
+	}
+	for (size_t i = 0; i < f->area_count; i++) {
+		size_t *at = bsearch(&f->areas[i].island, roots, n, sizeof(*roots), by_number);
+		f->areas[i].island = (size_t)(at - roots);
 	}
 	f->island_count = n;
 	free(roots);
@@ -668,12 +909,38 @@ static void sort_taken(struct taken *t)
 		qsort(t->names, t->count, sizeof(*t->names), by_text);
 }
 
-/* A unit of one leaf has its name. Those names are taken before the others choose. */
-static int name_single_units(struct fabric *f, struct taken *taken)
+/* A switch that stands for several of its box, of which it is the first. */
+static bool is_box(const struct build *b, size_t sw)
 {
+	const struct fabric *f = b->f;
+
+	for (size_t i = sw + 1; f->switches[sw].chassis && i < f->switch_count; i++)
+		if (b->options->box[i] == sw)
+			return true;
+	return false;
+}
+
+/* The box that all leaves are in, NULL: there is none. */
+static const char *common_chassis(const struct fabric *f, const struct fabric_unit *unit)
+{
+	const char *chassis = f->switches[unit->leaves[0]].chassis;
+
+	for (size_t i = 1; chassis && i < unit->leaf_count; i++) {
+		const char *other = f->switches[unit->leaves[i]].chassis;
+		if (!other || strcmp(chassis, other) != 0)
+			return NULL;
+	}
+	return chassis;
+}
+
+/* A unit of one leaf has its name. Those names are taken before the others choose. */
+static int name_single_units(struct build *b, struct taken *taken)
+{
+	struct fabric *f = b->f;
+
 	for (size_t i = 0; i < f->unit_count; i++) {
 		struct fabric_unit *unit = &f->units[i];
-		if (unit->leaf_count != 1)
+		if (unit->leaf_count != 1 || is_box(b, unit->leaves[0]))
 			continue;
 		unit->name = strdup(f->switches[unit->leaves[0]].name);
 		if (!unit->name || take_all(taken, unit->name) < 0)
@@ -683,8 +950,9 @@ static int name_single_units(struct fabric *f, struct taken *taken)
 	return 0;
 }
 
-static int name_other_units(struct fabric *f, struct taken *taken, const struct taken *switch_names)
+static int name_other_units(struct build *b, struct taken *taken, const struct taken *switch_names)
 {
+	struct fabric *f = b->f;
 	struct named *v = calloc(f->unit_count + 1, sizeof(*v));
 	size_t n = 0;
 	int rc = v ? 0 : -ENOMEM;
@@ -692,10 +960,14 @@ static int name_other_units(struct fabric *f, struct taken *taken, const struct 
 	for (size_t i = 0; rc == 0 && i < f->unit_count; i++) {
 		const struct fabric_unit *unit = &f->units[i];
 		char word[32];
-		if (unit->leaf_count == 1)
+		if (unit->leaf_count == 1 && !is_box(b, unit->leaves[0]))
 			continue;
 		v[n].who = i;
-		rc = common_name(f, unit->leaves, unit->leaf_count, switch_names, v[n].choice[0]);
+		if (common_chassis(f, unit))
+			snprintf(v[n].choice[0], NAME_ROOM, "%s", common_chassis(f, unit));
+		else
+			rc = common_name(f, unit->leaves, unit->leaf_count, switch_names,
+					 v[n].choice[0]);
 		snprintf(word, sizeof(word), "x%zu", unit->leaf_count);
 		snprintf(v[n].choice[1], NAME_ROOM, "%.50s-%.12s", first_leaf(f, unit), word);
 		snprintf(v[n].choice[2], NAME_ROOM, "unit-%016llx",
@@ -780,6 +1052,49 @@ static int name_pods(struct build *b, struct taken *taken, const struct taken *s
 	return rc;
 }
 
+static bool pod_is_in(const struct fabric *f, size_t pod, size_t area)
+{
+	size_t at = f->pods[pod].area;
+
+	while (at != FABRIC_NONE && at != area)
+		at = f->areas[at].parent;
+	return at == area;
+}
+
+static int name_areas(struct build *b, struct taken *taken, const struct taken *switch_names)
+{
+	struct fabric *f = b->f;
+	struct named *v = calloc(f->area_count + 1, sizeof(*v));
+	int rc = v ? 0 : -ENOMEM;
+
+	for (size_t i = 0; rc == 0 && i < f->area_count; i++) {
+		const char *first = NULL;
+		uint64_t hash = 0;
+		for (size_t j = 0; j < f->unit_count; j++) {
+			if (!pod_is_in(f, f->units[j].pod, i))
+				continue;
+			if (!first || names_compare(f->units[j].name, first) < 0)
+				first = f->units[j].name;
+			hash ^= hash_guids(f, f->units[j].leaves, f->units[j].leaf_count);
+		}
+		rc = common_name(f, b->area_tops[i].items, b->area_tops[i].count, switch_names,
+				 v[i].choice[0]);
+		join_words(v[i].choice[1], "area", first ? first : "");
+		snprintf(v[i].choice[2], NAME_ROOM, "area-%016llx", (unsigned long long)hash);
+		v[i].who = i;
+	}
+	if (rc == 0)
+		settle(v, f->area_count, taken);
+	for (size_t i = 0; rc == 0 && i < f->area_count; i++) {
+		char *name = strdup(v[i].choice[v[i].at]);
+		f->areas[v[i].who].name = name;
+		rc = name ? take_all(taken, name) : -ENOMEM;
+	}
+	sort_taken(taken);
+	free(v);
+	return rc;
+}
+
 static int name_islands(struct build *b, const struct taken *taken,
 			const struct taken *switch_names)
 {
@@ -824,11 +1139,13 @@ static int name_groups(struct build *b)
 		rc = take_all(&switch_names, f->switches[i].name);
 	sort_taken(&switch_names);
 	if (rc == 0)
-		rc = name_single_units(f, &taken);
+		rc = name_single_units(b, &taken);
 	if (rc == 0)
-		rc = name_other_units(f, &taken, &switch_names);
+		rc = name_other_units(b, &taken, &switch_names);
 	if (rc == 0)
 		rc = name_pods(b, &taken, &switch_names);
+	if (rc == 0)
+		rc = name_areas(b, &taken, &switch_names);
 	if (rc == 0)
 		rc = name_islands(b, &taken, &switch_names);
 	free(taken.names);
@@ -866,7 +1183,8 @@ static int sort_named(void *base, size_t count, size_t size, size_t **to)
 	for (size_t i = 0; i < count; i++)
 		order[i] = (struct moved){ *(char **)(bytes + i * size), i };
 	qsort(order, count, sizeof(*order), by_moved);
-	memcpy(copy, bytes, count * size);
+	if (count)
+		memcpy(copy, bytes, count * size);
 	for (size_t i = 0; i < count; i++) {
 		memcpy(bytes + i * size, copy + order[i].was * size, size);
 		(*to)[order[i].was] = i;
@@ -878,11 +1196,13 @@ static int sort_named(void *base, size_t count, size_t size, size_t **to)
 
 static int sort_groups(struct fabric *f)
 {
-	size_t *unit_to = NULL, *pod_to = NULL, *island_to = NULL;
+	size_t *unit_to = NULL, *pod_to = NULL, *area_to = NULL, *island_to = NULL;
 	int rc = sort_named(f->units, f->unit_count, sizeof(*f->units), &unit_to);
 
 	if (rc == 0)
 		rc = sort_named(f->pods, f->pod_count, sizeof(*f->pods), &pod_to);
+	if (rc == 0)
+		rc = sort_named(f->areas, f->area_count, sizeof(*f->areas), &area_to);
 	if (rc == 0)
 		rc = sort_named(f->islands, f->island_count, sizeof(*f->islands), &island_to);
 	for (size_t i = 0; rc == 0 && i < f->host_count; i++)
@@ -892,29 +1212,75 @@ static int sort_groups(struct fabric *f)
 		f->units[i].pod = pod_to[f->units[i].pod];
 	for (size_t i = 0; rc == 0 && i < f->pod_count; i++)
 		f->pods[i].island = island_to[f->pods[i].island];
+	for (size_t i = 0; rc == 0 && i < f->pod_count; i++)
+		if (f->pods[i].area != FABRIC_NONE)
+			f->pods[i].area = area_to[f->pods[i].area];
+	for (size_t i = 0; rc == 0 && i < f->area_count; i++) {
+		f->areas[i].island = island_to[f->areas[i].island];
+		if (f->areas[i].parent != FABRIC_NONE)
+			f->areas[i].parent = area_to[f->areas[i].parent];
+	}
 	free(unit_to);
 	free(pod_to);
+	free(area_to);
 	free(island_to);
 	return rc;
 }
 
-int groups_build(struct fabric *f, const struct switch_graph *g, bool joined)
+/* In place of a box, its switches that the unit's hosts hang on. */
+static int open_boxes(struct build *b)
 {
-	struct build b = { .f = f, .g = g, .joined = joined };
-	int rc = find_units(&b);
+	struct fabric *f = b->f;
+	size_t *leaves = calloc(f->port_count + 1, sizeof(*leaves));
+	int rc = leaves ? 0 : -ENOMEM;
 
-	if (rc == 0)
-		rc = find_islands(&b);
-	if (rc == 0)
-		rc = find_planes(&b);
-	if (rc == 0)
-		rc = find_pods(&b);
-	if (rc == 0)
-		rc = add_islands(&b);
-	if (rc == 0)
-		rc = name_groups(&b);
+	for (size_t i = 0; rc == 0 && i < f->unit_count; i++) {
+		struct fabric_unit *unit = &f->units[i];
+		bool boxed = false;
+		size_t n = 0, *exact;
+		for (size_t j = 0; j < unit->leaf_count; j++)
+			boxed |= is_box(b, unit->leaves[j]);
+		for (size_t j = 0; boxed && j < f->port_count; j++) {
+			const struct fabric_port *port = &f->ports[j];
+			if (port->host != FABRIC_NONE && f->hosts[port->host].unit == i &&
+			    port->sw != FABRIC_NONE && !port->skipped &&
+			    bsearch(&b->options->box[port->sw], unit->leaves, unit->leaf_count,
+				    sizeof(*unit->leaves), by_number))
+				leaves[n++] = port->sw;
+		}
+		n = make_set(leaves, n);
+		if (n == 0)
+			continue;
+		exact = calloc(n, sizeof(*exact));
+		if (!exact) {
+			rc = -ENOMEM;
+			break;
+		}
+		memcpy(exact, leaves, n * sizeof(*exact));
+		free(unit->leaves);
+		unit->leaves = exact;
+		unit->leaf_count = n;
+	}
+	free(leaves);
+	return rc;
+}
+
+int groups_build(struct fabric *f, const struct switch_graph *g,
+		 const struct groups_options *options)
+{
+	static int (*const steps[])(struct build * b) = { find_units,  find_islands, find_planes,
+							  find_pods,   find_areas,   add_islands,
+							  name_groups, open_boxes };
+	struct build b = { .f = f, .g = g, .options = options };
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < sizeof(steps) / sizeof(steps[0]); i++)
+		rc = steps[i](&b);
 	if (rc == 0)
 		rc = sort_groups(f);
+	for (size_t i = 0; b.area_tops && i < f->area_count; i++)
+		free((size_t *)b.area_tops[i].items);
+	free(b.area_tops);
 	free(b.weight);
 	free(b.home);
 	free(b.root);
@@ -931,15 +1297,19 @@ void groups_clear(struct fabric *f)
 	}
 	for (size_t i = 0; i < f->pod_count; i++)
 		free(f->pods[i].name);
+	for (size_t i = 0; i < f->area_count; i++)
+		free(f->areas[i].name);
 	for (size_t i = 0; i < f->island_count; i++)
 		free(f->islands[i].name);
 	free(f->units);
 	free(f->pods);
+	free(f->areas);
 	free(f->islands);
 	f->units = NULL;
 	f->pods = NULL;
+	f->areas = NULL;
 	f->islands = NULL;
-	f->unit_count = f->pod_count = f->island_count = 0;
+	f->unit_count = f->pod_count = f->area_count = f->island_count = 0;
 	for (size_t i = 0; i < f->host_count; i++)
 		f->hosts[i].unit = FABRIC_NONE;
 }

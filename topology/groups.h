@@ -8,12 +8,18 @@
 #include "fabric.h"
 #include "levels.h"
 
+struct groups_options {
+	bool joined;	   /* links between switches are not known; all of them are one island */
+	const size_t *box; /* for each switch the one that stands for it: itself, or its director's
+			      first */
+};
+
 /*
- * From f's switches (with levels), links, ports and hosts to its units, pods and islands and the
- * hosts' units, and the planes of switches; g is the graph of f's switches. joined: links between
- * switches are not known, and all of them are one island. 0 or -ENOMEM.
+ * From f's switches (with levels), links, ports and hosts to its units, pods, areas and islands,
+ * the hosts' units, and the planes of switches; g is the graph of f's switches. 0 or -ENOMEM.
  */
-int groups_build(struct fabric *f, const struct switch_graph *g, bool joined);
+int groups_build(struct fabric *f, const struct switch_graph *g,
+		 const struct groups_options *options);
 
 /* Back to before groups_build(), but for the planes of switches. */
 void groups_clear(struct fabric *f);

@@ -64,6 +64,9 @@ static const char discover_help[] =
 	"      --only KEY=VALUE   HCA ports that count: device=, host=, switch= and a pattern,\n"
 	"                         plane=NUMBER, speed=GBPS and more; can be repeated\n"
 	"      --skip KEY=VALUE   HCA ports that don't\n"
+	"      --directors one|many  switches of one box (system image GUID) are one switch, or "
+	"many\n"
+	"                         (default)\n"
 	"  -o, --output FILE      replace FILE atomically, only if the fabric changed\n"
 	"      --timeout MS       wait so long for an answer before asking again, 3 times (1000)\n"
 	"      --max-smps N       packets on the wire at a time (32)\n"
@@ -99,6 +102,7 @@ struct options {
 	struct pick picks[PICKS_MAX];
 	size_t pick_count;
 	struct live_options live;
+	const char *directors; /* NULL, "many" or "one" */
 	bool accept_partial, json, help;
 };
 
@@ -148,7 +152,8 @@ enum {
 	OPT_SLURM_CONF,
 	OPT_NAMES,
 	OPT_ONLY,
-	OPT_SKIP
+	OPT_SKIP,
+	OPT_DIRECTORS
 };
 
 static const struct option discover_options[] = {
@@ -156,6 +161,7 @@ static const struct option discover_options[] = {
 	{ "names", required_argument, NULL, OPT_NAMES },
 	{ "only", required_argument, NULL, OPT_ONLY },
 	{ "skip", required_argument, NULL, OPT_SKIP },
+	{ "directors", required_argument, NULL, OPT_DIRECTORS },
 	{ "output", required_argument, NULL, 'o' },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "max-smps", required_argument, NULL, OPT_MAX_SMPS },
@@ -171,6 +177,7 @@ static const struct option conf_options[] = {
 	{ "names", required_argument, NULL, OPT_NAMES },
 	{ "only", required_argument, NULL, OPT_ONLY },
 	{ "skip", required_argument, NULL, OPT_SKIP },
+	{ "directors", required_argument, NULL, OPT_DIRECTORS },
 	{ "output", required_argument, NULL, 'o' },
 	{ "nodes", required_argument, NULL, OPT_NODES },
 	{ "slurm-conf", required_argument, NULL, OPT_SLURM_CONF },
@@ -237,6 +244,12 @@ static bool take_option(struct options *o, int c)
 	case OPT_NAMES:
 		o->names = optarg;
 		return true;
+	case OPT_DIRECTORS:
+		o->directors = optarg;
+		if (strcmp(optarg, "one") == 0 || strcmp(optarg, "many") == 0)
+			return true;
+		say("--directors takes one or many, not \"%s\"", optarg);
+		return false;
 	case OPT_ONLY:
 	case OPT_SKIP:
 		return take_pick(o, c == OPT_SKIP);
@@ -284,8 +297,10 @@ static bool read_options(struct options *o, int argc, char **argv, const struct 
 /* A snapshot has its names, and which ports count, in it. */
 static bool check_conf_options(const struct options *o)
 {
-	if (!o->from_count && (o->names || o->pick_count))
-		say("--names, --only and --skip need --from; a snapshot was made with its own");
+	if (!o->from_count && (o->names || o->pick_count || o->directors))
+		say("--names, --only, --skip and --directors need --from; a snapshot was made with "
+		    "its "
+		    "own");
 	else if (o->slurm_conf && !wants_slurm(o))
 		say("--slurm-conf needs --nodes slurm");
 	else
@@ -318,7 +333,8 @@ static struct namemap *read_names(const struct options *o, struct outcome *out, 
 /* Discovers, from files or live, into out->fabric. */
 static int discover(const struct options *o, struct outcome *out)
 {
-	struct model_options choice = { o->picks, o->pick_count };
+	struct model_options choice = { o->picks, o->pick_count,
+					o->directors && strcmp(o->directors, "one") == 0 };
 	struct live_options live = o->live;
 	struct err err = { "" };
 	char *source = NULL;
@@ -496,7 +512,7 @@ static int put_summary(json_object *top, const struct options *o, const struct o
 		{ "switches", f->switch_count }, { "links", f->link_count },
 		{ "ports", f->port_count },	 { "hosts", f->host_count },
 		{ "units", f->unit_count },	 { "pods", f->pod_count },
-		{ "islands", f->island_count },
+		{ "areas", f->area_count },	 { "islands", f->island_count },
 	};
 	int rc = json_put_string(top, "command", out->command);
 

@@ -31,12 +31,20 @@ struct card { /* a board with one or more HCAs */
 	struct identity *id;
 };
 
+struct extender { /* a "switch" of two ports that carries a cable further */
+	size_t node;
+	const struct subnet_cable *cables[2];
+};
+
 struct model {
 	const struct subnet *s;
 	const struct model_options *options;
 	struct fabric *f;
 	struct notes *notes;
-	size_t *switch_of;    /* node to switch, FABRIC_NONE */
+	size_t *switch_of;	    /* node to switch, FABRIC_NONE */
+	size_t *box;		    /* switch to the one that stands for it (groups.h) */
+	struct extender *extenders; /* by node */
+	size_t extender_count;
 	bool *is_hca;	      /* node is a host's HCA */
 	struct identity *ids; /* one per HCA, by node */
 	size_t id_count;
@@ -182,47 +190,82 @@ static int by_system(const void *x, const void *y)
 	return (a->guid > b->guid) - (a->guid < b->guid);
 }
 
-/* The name of one box: what its managed switches agree on, or its system image GUID. */
-static void chassis_name(const struct model *m, struct fabric_switch *const *of, size_t count,
+/* What the managed switches of one box agree on, or what all names of it have in common; "": none.
+ */
+static int chassis_title(const struct model *m, struct fabric_switch *const *of, size_t count,
 			 char name[NAME_ROOM])
 {
+	const char **names = calloc(count + 1, sizeof(*names));
 	char other[NAME_ROOM];
+	bool agreed = true;
 
+	if (!names)
+		return -ENOMEM;
 	for (size_t i = 0; i < count; i++) {
 		size_t node = subnet_find(m->s, of[i]->guid);
 		names_chassis(description_of(&m->s->nodes[node]), i ? other : name);
-		if (name[0] == '\0' || (i && strcmp(name, other) != 0)) {
-			snprintf(name, NAME_ROOM, "chassis-%016llx",
-				 (unsigned long long)of[0]->system_guid);
-			return;
-		}
+		agreed = agreed && name[0] && (i == 0 || strcmp(name, other) == 0);
+		names[i] = of[i]->name;
 	}
+	if (!agreed)
+		names_common(names, count, name);
+	free(names);
+	return 0;
 }
 
-/* Several switches with one system image GUID are one box. */
+/* Boxes that would have one name are called by their system image GUIDs. */
+static int name_boxes(struct fabric *f, struct title *titles, size_t count,
+		      struct fabric_switch **sorted)
+{
+	qsort(titles, count, sizeof(*titles), by_title);
+	for (size_t i = 0, end; i < count; i = end) {
+		end = end_of_title(titles, i, count);
+		for (size_t j = i; j < end; j++) {
+			struct fabric_switch **sw = &sorted[titles[j].sw];
+			uint64_t system = (*sw)->system_guid;
+			if (end > i + 1 || titles[j].name[0] == '\0')
+				snprintf(titles[j].name, NAME_ROOM, "chassis-%016llx",
+					 (unsigned long long)system);
+			for (; sw < sorted + f->switch_count && (*sw)->system_guid == system; sw++)
+				if (!((*sw)->chassis = strdup(titles[j].name)))
+					return -ENOMEM;
+		}
+	}
+	return 0;
+}
+
+/* Several switches with one system image GUID are one box; the first by GUID may stand for it. */
 static int find_chassis(struct model *m)
 {
 	struct fabric *f = m->f;
 	struct fabric_switch **sorted = calloc(f->switch_count + 1, sizeof(*sorted));
-	int rc = sorted ? 0 : -ENOMEM;
+	struct title *titles = calloc(f->switch_count + 1, sizeof(*titles));
+	size_t boxes = 0;
+	int rc;
 
-	for (size_t i = 0; rc == 0 && i < f->switch_count; i++)
+	m->box = calloc(f->switch_count + 1, sizeof(*m->box));
+	rc = sorted && titles && m->box ? 0 : -ENOMEM;
+	for (size_t i = 0; rc == 0 && i < f->switch_count; i++) {
 		sorted[i] = &f->switches[i];
+		m->box[i] = i;
+	}
 	if (rc == 0)
 		qsort(sorted, f->switch_count, sizeof(*sorted), by_system);
 	for (size_t i = 0, end; rc == 0 && i < f->switch_count; i = end) {
-		char name[NAME_ROOM];
 		for (end = i + 1;
 		     end < f->switch_count && sorted[end]->system_guid == sorted[i]->system_guid;)
 			end++;
 		if (end == i + 1 || sorted[i]->system_guid == 0)
 			continue;
-		chassis_name(m, &sorted[i], end - i, name);
-		for (size_t j = i; j < end; j++)
-			if (!(sorted[j]->chassis = strdup(name)))
-				rc = -ENOMEM;
+		for (size_t j = i; m->options->directors_are_one && j < end; j++)
+			m->box[sorted[j] - f->switches] = (size_t)(sorted[i] - f->switches);
+		titles[boxes].sw = i;
+		rc = chassis_title(m, &sorted[i], end - i, titles[boxes++].name);
 	}
+	if (rc == 0)
+		rc = name_boxes(f, titles, boxes, sorted);
 	free(sorted);
+	free(titles);
 	return rc;
 }
 
@@ -490,6 +533,130 @@ static void drop_double_guids(struct model *m)
 		qsort(f->ports, f->port_count, sizeof(*f->ports), by_port_guid);
 }
 
+/* Range extenders. */
+
+static bool is_extender(const struct subnet_node *node)
+{
+	return node->kind == SUBNET_SWITCH &&
+	       (node->ports == 2 ||
+		(node->ports == 0 && strstr(description_of(node), "Longbow") != NULL));
+}
+
+static int by_extender(const void *x, const void *y)
+{
+	const struct extender *a = x, *b = y;
+
+	return (a->node > b->node) - (a->node < b->node);
+}
+
+static struct extender *find_extender(const struct model *m, uint64_t guid)
+{
+	struct extender wanted = { 0 };
+
+	if (m->extender_count == 0)
+		return NULL;
+	wanted.node = subnet_find(m->s, guid);
+	return bsearch(&wanted, m->extenders, m->extender_count, sizeof(wanted), by_extender);
+}
+
+static void plug_in(struct extender *e, const struct subnet_cable *c)
+{
+	if (e && !e->cables[0])
+		e->cables[0] = c;
+	else if (e && !e->cables[1])
+		e->cables[1] = c;
+}
+
+static int find_extenders(struct model *m)
+{
+	const struct subnet *s = m->s;
+
+	m->extenders = calloc(s->node_count + 1, sizeof(*m->extenders));
+	if (!m->extenders)
+		return -ENOMEM;
+	for (size_t i = 0; i < s->node_count; i++)
+		if (is_extender(&s->nodes[i]))
+			m->extenders[m->extender_count++].node = i;
+	for (size_t i = 0; i < s->cable_count; i++) {
+		plug_in(find_extender(m, s->cables[i].a.node), &s->cables[i]);
+		plug_in(find_extender(m, s->cables[i].b.node), &s->cables[i]);
+	}
+	for (size_t i = 0; i < m->extender_count; i++) {
+		const struct subnet_node *node = &s->nodes[m->extenders[i].node];
+		notes_add(m->notes,
+			  "0x%016llx (%s) has two ports: a range extender, taken for a cable",
+			  (unsigned long long)node->guid, description_of(node));
+	}
+	return 0;
+}
+
+/*
+ * Follows a cable from end `from` through extenders to what is no extender, in *out. False when it
+ * leads nowhere, or when the other side will tell of it (the lower end does).
+ */
+static bool follow(const struct model *m, const struct subnet_cable *c, bool from_a,
+		   struct subnet_cable *out)
+{
+	struct subnet_end start = from_a ? c->a : c->b, end = from_a ? c->b : c->a;
+	struct fabric_wire wire = c->wire;
+
+	for (size_t steps = 0; steps <= m->extender_count; steps++) {
+		const struct extender *e = find_extender(m, end.node);
+		const struct subnet_cable *next;
+		if (!e) {
+			*out = (struct subnet_cable){ start, end, wire, true, true };
+			return start.node < end.node ||
+			       (start.node == end.node && start.port < end.port);
+		}
+		next = e->cables[0] == c ? e->cables[1] : e->cables[0];
+		if (!next || next == c)
+			return false;
+		end = next->a.node == m->s->nodes[e->node].guid ? next->b : next->a;
+		if (next->wire.speed_bps && next->wire.speed_bps < wire.speed_bps)
+			wire = next->wire;
+		c = next;
+	}
+	return false;
+}
+
+static int add_cable(struct model *m, const struct subnet_cable *c)
+{
+	size_t a = subnet_find(m->s, c->a.node), b = subnet_find(m->s, c->b.node);
+	int rc = 0;
+
+	if (m->switch_of[a] != FABRIC_NONE && m->switch_of[b] != FABRIC_NONE)
+		add_link(m, c, a, b);
+	if (m->is_hca[a])
+		rc = add_port(m, a, c->a.port, b, c->b.port, &c->wire);
+	if (rc == 0 && m->is_hca[b])
+		rc = add_port(m, b, c->b.port, a, c->a.port, &c->wire);
+	return rc;
+}
+
+/* A cable as it is, or all of it from its end without an extender. */
+static int add_whole_cable(struct model *m, const struct subnet_cable *c)
+{
+	bool a = find_extender(m, c->a.node) != NULL, b = find_extender(m, c->b.node) != NULL;
+	struct subnet_cable whole;
+
+	if (a == b)
+		return a ? 0 : add_cable(m, c);
+	return follow(m, c, b, &whole) ? add_cable(m, &whole) : 0;
+}
+
+static int by_link(const void *x, const void *y)
+{
+	const struct fabric_link *a = x, *b = y;
+
+	if (a->a != b->a)
+		return a->a < b->a ? -1 : 1;
+	if (a->a_port != b->a_port)
+		return a->a_port - b->a_port;
+	if (a->b != b->b)
+		return a->b < b->b ? -1 : 1;
+	return a->b_port - b->b_port;
+}
+
 static int add_cables(struct model *m)
 {
 	const struct subnet *s = m->s;
@@ -506,17 +673,11 @@ static int add_cables(struct model *m)
 		cabled[subnet_find(s, s->cables[i].b.node)] = true;
 	}
 	if (rc == 0)
-		rc = add_hosts(m, cabled);
-	for (size_t i = 0; rc == 0 && i < s->cable_count; i++) {
-		const struct subnet_cable *c = &s->cables[i];
-		size_t a = subnet_find(s, c->a.node), b = subnet_find(s, c->b.node);
-		if (m->switch_of[a] != FABRIC_NONE && m->switch_of[b] != FABRIC_NONE)
-			add_link(m, c, a, b);
-		if (m->is_hca[a])
-			rc = add_port(m, a, c->a.port, b, c->b.port, &c->wire);
-		if (rc == 0 && m->is_hca[b])
-			rc = add_port(m, b, c->b.port, a, c->a.port, &c->wire);
-	}
+		rc = add_hosts(m, cabled) < 0 || find_extenders(m) < 0 ? -ENOMEM : 0;
+	for (size_t i = 0; rc == 0 && i < s->cable_count; i++)
+		rc = add_whole_cable(m, &s->cables[i]);
+	if (rc == 0 && m->extender_count)
+		qsort(f->links, f->link_count, sizeof(*f->links), by_link);
 	if (rc == 0 && f->port_count) {
 		qsort(f->ports, f->port_count, sizeof(*f->ports), by_port_guid);
 		drop_double_guids(m);
@@ -549,17 +710,18 @@ static int by_arc(const void *x, const void *y)
 }
 
 /* Both directions of each link that is not a loop, sorted. */
-static struct arc *list_arcs(const struct fabric *f, size_t *count)
+static struct arc *list_arcs(const struct fabric *f, const size_t *box, size_t *count)
 {
 	struct arc *arcs = calloc(f->link_count * 2 + 1, sizeof(*arcs));
 
 	*count = 0;
 	for (size_t i = 0; arcs && i < f->link_count; i++) {
 		const struct fabric_link *link = &f->links[i];
-		if (link->a == link->b)
+		size_t a = box[link->a], b = box[link->b];
+		if (a == b)
 			continue;
-		arcs[(*count)++] = (struct arc){ link->a, link->b };
-		arcs[(*count)++] = (struct arc){ link->b, link->a };
+		arcs[(*count)++] = (struct arc){ a, b };
+		arcs[(*count)++] = (struct arc){ b, a };
 	}
 	if (arcs)
 		qsort(arcs, *count, sizeof(*arcs), by_arc);
@@ -585,10 +747,10 @@ static bool counts(const struct fabric *f, const struct fabric_port *port, bool 
 	       !(managers && port->host != FABRIC_NONE && names_manager(f->hosts[port->host].name));
 }
 
-static int graph_build(const struct fabric *f, struct switch_graph *g)
+static int graph_build(const struct fabric *f, const size_t *box, struct switch_graph *g)
 {
 	size_t count, kept = 0;
-	struct arc *arcs = list_arcs(f, &count);
+	struct arc *arcs = list_arcs(f, box, &count);
 	bool managers = has_managers(f);
 
 	*g = (struct switch_graph){ .count = f->switch_count };
@@ -613,7 +775,7 @@ static int graph_build(const struct fabric *f, struct switch_graph *g)
 			g->start[i + 1] = g->start[i];
 	for (size_t i = 0; i < f->port_count; i++)
 		if (counts(f, &f->ports[i], managers))
-			g->hosts[f->ports[i].sw]++;
+			g->hosts[box[f->ports[i].sw]]++;
 	free(arcs);
 	return 0;
 }
@@ -624,7 +786,7 @@ static int find_levels(struct model *m, const struct switch_graph *g)
 	int rc = level ? levels_find(g, level) : -ENOMEM;
 
 	for (size_t i = 0; rc == 0 && i < m->f->switch_count; i++)
-		m->f->switches[i].level = level[i];
+		m->f->switches[i].level = level[m->box[i]];
 	free(level);
 	return rc;
 }
@@ -742,14 +904,15 @@ static void skip_ports(struct model *m)
 /* Levels and groups of all that is linked and plugged. */
 static int find_structure(struct model *m)
 {
+	struct groups_options options = { m->s->links_unknown, m->box };
 	struct switch_graph g;
-	int rc = graph_build(m->f, &g);
+	int rc = graph_build(m->f, m->box, &g);
 
 	if (rc < 0)
 		return rc;
 	rc = find_levels(m, &g);
 	if (rc == 0)
-		rc = groups_build(m->f, &g, m->s->links_unknown);
+		rc = groups_build(m->f, &g, &options);
 	graph_free(&g);
 	return rc;
 }
@@ -798,7 +961,7 @@ struct fabric *model_build(const struct subnet *s, const char *how, const char *
 			   int64_t seen_ns, const struct model_options *options,
 			   struct notes *notes, struct err *err)
 {
-	static const struct model_options none = { NULL, 0 };
+	static const struct model_options none = { NULL, 0, false };
 	struct model m = { .s = s,
 			   .options = options ? options : &none,
 			   .notes = notes,
@@ -808,6 +971,8 @@ struct fabric *model_build(const struct subnet *s, const char *how, const char *
 	if (m.f)
 		m.f->seen_ns = seen_ns;
 	free(m.switch_of);
+	free(m.box);
+	free(m.extenders);
 	free(m.is_hca);
 	free(m.ids);
 	free(m.id_of);

@@ -3,11 +3,11 @@
  * tree_conf.c - topology.conf for Slurm's topology/tree; see tree_conf.h.
  *
  * A unit becomes a leaf switch, also when its hosts have eight rails: Slurm knows one switch per
- * node. Pods become the level above where an island has several, and each island with more than one
- * unit gets one root. Spines are not listed: slurmctld's start grows with the cube of the switches,
- * and Slurm's manual advises leaves and one top. Islands get no common root: Slurm would place jobs
- * across a gap. What slurmctld refuses (a line with both Switches= and Nodes=, a name twice, an
- * unknown child, blanks) can't come out of this.
+ * node. Pods become the level above, and areas those above pods; a group of one is left out, and
+ * what is alone in its island is the island's root. Spines are not listed: slurmctld's start grows
+ * with the cube of the switches, and Slurm's manual advises leaves and one top. Islands get no
+ * common root: Slurm would place jobs across a gap. What slurmctld refuses (a line with both
+ * Switches= and Nodes=, a name twice, an unknown child, blanks) can't come out of this.
  */
 #include "tree_conf.h"
 
@@ -19,16 +19,26 @@
 #include "hosts.h"
 #include "text.h"
 
+/*
+ * What a group is to the group above: nothing, the one thing in it, or itself. A thing is a unit
+ * or, counted on behind the units, a group.
+ */
+struct group {
+	size_t parent;	 /* group; FABRIC_NONE: an island */
+	size_t children; /* that are something */
+	size_t is;	 /* thing; FABRIC_NONE: nothing */
+};
+
 struct tree {
 	const struct fabric *f;
 	FILE *out;
 	const struct wanted *nodes; /* the fabric's own hosts where none were named */
 	struct wanted *own;
 	size_t node_count;
-	size_t *host;	     /* of each node, FABRIC_NONE: the fabric does not know it */
-	size_t *unit_hosts;  /* wanted hosts in each unit */
-	size_t *pod_units;   /* units with hosts in each pod */
-	size_t *island_pods; /* pods with units in each island */
+	size_t *host;	      /* of each node, FABRIC_NONE: the fabric does not know it */
+	size_t *unit_hosts;   /* wanted hosts in each unit */
+	struct group *groups; /* pods, then areas, then islands */
+	size_t group_count;
 	struct tree_report *report;
 };
 
@@ -101,26 +111,67 @@ static char *fold_left_out(const struct tree *t, bool known, size_t *count)
 	return text;
 }
 
-static int count(struct tree *t)
+static size_t group_of_area(const struct tree *t, size_t area, size_t island)
+{
+	return area < t->f->area_count ? t->f->pod_count + area
+				       : t->f->pod_count + t->f->area_count + island;
+}
+
+static void add_child(struct tree *t, size_t group, size_t thing)
+{
+	struct group *g = &t->groups[group];
+
+	g->is = g->children++ == 0 ? thing : t->f->unit_count + group;
+}
+
+/* Areas from the inside out: one is settled when all inside it are. */
+static void settle_areas(struct tree *t)
 {
 	const struct fabric *f = t->f;
 
-	for (size_t i = 0; i < t->node_count; i++) {
-		size_t unit = unit_of(t, i);
-		if (unit != FABRIC_NONE && t->unit_hosts[unit]++ == 0)
-			t->pod_units[f->units[unit].pod]++;
+	for (size_t depth = f->area_count; depth-- > 0;) {
+		for (size_t i = 0; i < f->area_count; i++) {
+			struct group *g = &t->groups[f->pod_count + i];
+			size_t above = 0;
+			for (size_t at = f->areas[i].parent; at != FABRIC_NONE;
+			     at = f->areas[at].parent)
+				above++;
+			if (above == depth && g->children)
+				add_child(t, g->parent, g->is);
+		}
 	}
-	for (size_t i = 0; i < f->pod_count; i++)
-		t->island_pods[f->pods[i].island] += t->pod_units[i] > 0;
+}
+
+static void settle_groups(struct tree *t)
+{
+	const struct fabric *f = t->f;
+
+	for (size_t i = 0; i < t->group_count; i++)
+		t->groups[i] = (struct group){ FABRIC_NONE, 0, FABRIC_NONE };
+	for (size_t i = 0; i < f->area_count; i++)
+		t->groups[f->pod_count + i].parent =
+			group_of_area(t, f->areas[i].parent, f->areas[i].island);
+	for (size_t i = 0; i < f->unit_count; i++)
+		if (t->unit_hosts[i])
+			add_child(t, f->units[i].pod, i);
+	for (size_t i = 0; i < f->pod_count; i++) {
+		struct group *g = &t->groups[i];
+		g->parent = group_of_area(t, f->pods[i].area, f->pods[i].island);
+		if (g->children)
+			add_child(t, g->parent, g->is);
+	}
+	settle_areas(t);
+}
+
+static int count(struct tree *t)
+{
+	for (size_t i = 0; i < t->node_count; i++)
+		if (unit_of(t, i) != FABRIC_NONE)
+			t->unit_hosts[unit_of(t, i)]++;
+	settle_groups(t);
 	t->report->unknown = fold_left_out(t, false, &t->report->unknown_count);
 	t->report->unplaced = fold_left_out(t, true, &t->report->unplaced_count);
 	return t->report->unknown && t->report->unplaced ? 0 : -ENOMEM;
-}
-
-/* A pod is a switch of its own when it gathers several units and is not all of its island. */
-static bool is_level(const struct tree *t, size_t pod)
-{
-	return t->pod_units[pod] > 1 && t->island_pods[t->f->pods[pod].island] > 1;
 }
 
 static int write_line(struct tree *t, const char *name, const char *key, const struct list *members)
@@ -156,45 +207,71 @@ static int write_units(struct tree *t)
 	return rc;
 }
 
-static int write_pods(struct tree *t)
+static const char *thing_name(const struct tree *t, size_t thing)
+{
+	const struct fabric *f = t->f;
+
+	if (thing < f->unit_count)
+		return f->units[thing].name;
+	thing -= f->unit_count;
+	if (thing < f->pod_count)
+		return f->pods[thing].name;
+	thing -= f->pod_count;
+	return thing < f->area_count ? f->areas[thing].name
+				     : f->islands[thing - f->area_count].name;
+}
+
+/* Adds the things right below a group: of groups that are one thing, that thing. */
+static int list_things(struct tree *t, size_t group, struct list *things)
 {
 	const struct fabric *f = t->f;
 	int rc = 0;
 
-	for (size_t i = 0; rc == 0 && i < f->pod_count; i++) {
-		struct list units = { 0 };
-		if (!is_level(t, i))
-			continue;
-		for (size_t j = 0; rc == 0 && j < f->unit_count; j++)
-			if (f->units[j].pod == i && t->unit_hosts[j])
-				rc = list_add(&units, f->units[j].name);
-		if (rc == 0)
-			rc = write_line(t, f->pods[i].name, "Switches", &units);
-		free(units.names);
-		t->report->pods++;
-	}
+	for (size_t i = 0; rc == 0 && group < f->pod_count && i < f->unit_count; i++)
+		if (f->units[i].pod == group && t->unit_hosts[i])
+			rc = list_add(things, f->units[i].name);
+	for (size_t i = 0; rc == 0 && i < t->group_count; i++)
+		if (t->groups[i].parent == group && t->groups[i].children)
+			rc = list_add(things, thing_name(t, t->groups[i].is));
 	return rc;
 }
 
-static int write_roots(struct tree *t)
+/* The group that a group's line tells of, in its own name or in that of its island. */
+static int write_group(struct tree *t, size_t group, const char *name)
+{
+	struct list things = { 0 };
+	int rc = list_things(t, group, &things);
+
+	if (rc == 0)
+		rc = write_line(t, name, "Switches", &things);
+	free(things.names);
+	return rc;
+}
+
+/* Groups that are themselves; what is all of its island is written as the island. */
+static int write_groups(struct tree *t)
 {
 	const struct fabric *f = t->f;
-	int rc = 0;
+	size_t islands = f->pod_count + f->area_count;
+	bool *alone = calloc(t->group_count + 1, sizeof(*alone));
+	int rc = alone ? 0 : -ENOMEM;
 
-	for (size_t i = 0; rc == 0 && i < f->island_count; i++) {
-		struct list children = { 0 };
-		for (size_t j = 0; rc == 0 && j < f->pod_count; j++)
-			if (f->pods[j].island == i && is_level(t, j))
-				rc = list_add(&children, f->pods[j].name);
-		for (size_t j = 0; rc == 0 && j < f->unit_count; j++)
-			if (f->pods[f->units[j].pod].island == i && t->unit_hosts[j] &&
-			    !is_level(t, f->units[j].pod))
-				rc = list_add(&children, f->units[j].name);
-		if (rc == 0 && children.count > 1)
-			rc = write_line(t, f->islands[i].name, "Switches", &children);
-		t->report->roots += children.count > 0;
-		free(children.names);
+	for (size_t i = islands; alone && i < t->group_count; i++)
+		if (t->groups[i].is != FABRIC_NONE && t->groups[i].is >= f->unit_count)
+			alone[t->groups[i].is - f->unit_count] = true;
+	for (size_t i = 0; rc == 0 && i < islands; i++) {
+		if (t->groups[i].is != f->unit_count + i || alone[i])
+			continue;
+		rc = write_group(t, i, thing_name(t, f->unit_count + i));
+		*(i < f->pod_count ? &t->report->pods : &t->report->areas) += 1;
 	}
+	for (size_t i = islands; rc == 0 && i < t->group_count; i++) {
+		size_t is = t->groups[i].is;
+		if (is != FABRIC_NONE && is >= f->unit_count)
+			rc = write_group(t, is - f->unit_count, f->islands[i - islands].name);
+		t->report->roots += is != FABRIC_NONE;
+	}
+	free(alone);
 	return rc;
 }
 
@@ -244,7 +321,7 @@ static int by_text(const void *a, const void *b)
 	return strcmp(*(const char *const *)a, *(const char *const *)b);
 }
 
-/* Units, pods and islands are all switches here, so their names must differ. */
+/* Units, pods, areas and islands are all switches here, so their names must differ. */
 static int check_names(const struct fabric *f, struct err *err)
 {
 	struct list all = { 0 };
@@ -254,6 +331,8 @@ static int check_names(const struct fabric *f, struct err *err)
 		rc = list_add(&all, f->units[i].name);
 	for (size_t i = 0; rc == 0 && i < f->pod_count; i++)
 		rc = list_add(&all, f->pods[i].name);
+	for (size_t i = 0; rc == 0 && i < f->area_count; i++)
+		rc = list_add(&all, f->areas[i].name);
 	for (size_t i = 0; rc == 0 && i < f->island_count; i++)
 		rc = list_add(&all, f->islands[i].name);
 	if (rc < 0)
@@ -263,7 +342,8 @@ static int check_names(const struct fabric *f, struct err *err)
 	for (size_t i = 1; rc == 0 && i < all.count; i++)
 		if (strcmp(all.names[i - 1], all.names[i]) == 0)
 			rc = err_set(err, EEXIST,
-				     "two of units, pods and islands are called %s; rename one in "
+				     "two of units, pods, areas and islands are called %s; rename "
+				     "one in "
 				     "fabric.json",
 				     all.names[i]);
 	free(all.names);
@@ -273,9 +353,9 @@ static int check_names(const struct fabric *f, struct err *err)
 static int prepare(struct tree *t)
 {
 	t->unit_hosts = calloc(t->f->unit_count + 1, sizeof(*t->unit_hosts));
-	t->pod_units = calloc(t->f->pod_count + 1, sizeof(*t->pod_units));
-	t->island_pods = calloc(t->f->island_count + 1, sizeof(*t->island_pods));
-	if (!t->unit_hosts || !t->pod_units || !t->island_pods)
+	t->group_count = t->f->pod_count + t->f->area_count + t->f->island_count;
+	t->groups = calloc(t->group_count + 1, sizeof(*t->groups));
+	if (!t->unit_hosts || !t->groups)
 		return -ENOMEM;
 	return choose(t) < 0 ? -ENOMEM : count(t);
 }
@@ -290,9 +370,7 @@ static int write_all(struct tree *t, const char *writer, const char *snapshot, s
 		return err_set(err, ENODATA,
 			       "none of the wanted hosts is on a switch of this fabric");
 	if (rc == 0)
-		rc = write_pods(t);
-	if (rc == 0)
-		rc = write_roots(t);
+		rc = write_groups(t);
 	return rc < 0 ? err_set(err, ENOMEM, "out of memory") : 0;
 }
 
@@ -319,8 +397,7 @@ char *tree_conf_text(const struct fabric *f, const struct wanted *nodes, size_t 
 	free(t.own);
 	free(t.host);
 	free(t.unit_hosts);
-	free(t.pod_units);
-	free(t.island_pods);
+	free(t.groups);
 	if (rc == 0)
 		return text;
 	free(text);

@@ -12,8 +12,8 @@
 #include "wanted.h"
 
 struct tree_report {
-	size_t hosts, units, pods,
-		roots;	/* written; a unit that is alone in its island is its root */
+	size_t hosts, units, pods, areas;
+	size_t roots;	/* written; a unit that is alone in its island is its root */
 	char *unplaced; /* host list: in the fabric and wanted, but on no switch; "" none */
 	size_t unplaced_count;
 	char *unknown; /* host list: wanted, but not in the fabric; "" none */

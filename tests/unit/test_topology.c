@@ -1188,7 +1188,7 @@ static void listed_ports(void **state)
 
 static struct fabric *picked(const char *only, const char *skip)
 {
-	struct model_options options = { NULL, 0 };
+	struct model_options options = { NULL, 0, false };
 	struct notes notes = { 0 };
 	struct err err = { "" };
 	struct pick picks[2];
@@ -1261,6 +1261,146 @@ static void ports_that_count(void **state)
 	}
 	for (size_t i = 0; i < sizeof(wrong) / sizeof(wrong[0]); i++)
 		assert_int_equal(pick_parse(&pick, wrong[i], false, &err), -EINVAL);
+}
+
+/* Two-port "switches" between two sites, and between a host and its leaf, are cables. */
+static void range_extenders(void **state)
+{
+	struct subnet *s = two_levels(2, 1, 3);
+	struct fabric *f;
+
+	(void)state;
+	for (unsigned i = 0; i < 4; i++) {
+		add_switch(s, 300 + i, "Obsidian Longbow C400 - LBC4xxxxx");
+		s->nodes[s->node_count - 1].ports = 2;
+	}
+	add_switch(s, 3, "far-leaf");
+	for (unsigned h = 1; h <= 3; h++) {
+		char name[32];
+		snprintf(name, sizeof(name), "far%u mlx5_0", h);
+		add_hca(s, 300 + h, name, 3, (int)h);
+	}
+	add_link(s, 3, 9, 300, 1);
+	add_link_wire(s, 300, 2, 301, 1, wire_of("QDR", 4));
+	add_link(s, 301, 2, 101, 30);
+	add_hca(s, 400, "desk mlx5_0", 302, 2); /* a host behind one */
+	add_link(s, 302, 1, 1, 15);
+	add_link(s, 303, 1, 1, 16); /* one that leads nowhere */
+	f = fabric_of(s);
+	assert_level(f, "far-leaf", 0);
+	assert_level(f, "spine1", 1);
+	for (size_t i = 0; i < f->switch_count; i++)
+		if (strstr(f->switches[i].name, "Longbow"))
+			assert_int_equal(f->switches[i].level, -1);
+	assert_int_equal(f->link_count, 3);
+	assert_int_equal(f->links[2].a_port, 9);
+	assert_int_equal(f->links[2].b_port, 30);
+	assert_true(f->links[2].wire.speed_bps == 32000000000u); /* of its slowest part */
+	assert_string_equal(unit_of(f, "desk")->name, "leaf1");
+	assert_string_equal(pod_of(f, "far1"), pod_of(f, "h1-1"));
+	assert_int_equal(f->ports[fabric_find_port(f, HCA_GUID + 400)].sw_port, 15);
+	fabric_free(f);
+}
+
+static struct fabric *director(bool one)
+{
+	struct model_options options = { NULL, 0, one };
+	struct subnet *s = two_levels(3, 2, 2); /* leaf1 and leaf2 are the box's, with its spines */
+	struct notes notes = { 0 };
+	struct err err = { "" };
+	struct fabric *f;
+
+	for (size_t i = 0; i < s->node_count; i++)
+		if (s->nodes[i].kind == SUBNET_SWITCH && s->nodes[i].guid != SWITCH_GUID + 3)
+			s->nodes[i].system_guid = 0x77;
+	add_switch(s, 501, "box2-L1");
+	add_switch(s, 502, "box2-L2");
+	s->nodes[s->node_count - 1].system_guid = s->nodes[s->node_count - 2].system_guid = 0x78;
+	assert_int_equal(subnet_finish(s), 0);
+	f = model_build(s, "file", "x", 7, &options, &notes, &err);
+	assert_non_null(f);
+	assert_int_equal(notes.total, 0);
+	subnet_free(s);
+	return f;
+}
+
+static void directors(void **state)
+{
+	struct fabric *f = director(false);
+
+	(void)state;
+	assert_string_equal(find_switch(f, "box2-L1")->chassis, "box2-L");
+	assert_string_equal(find_switch(f, "leaf1")->chassis, "chassis-0000000000000077");
+	assert_null(find_switch(f, "leaf3")->chassis);
+	assert_tree(f, "SwitchName=leaf1 Nodes=h1-[1-2]\nSwitchName=leaf2 Nodes=h2-[1-2]\n"
+		       "SwitchName=leaf3 Nodes=h3-[1-2]\nSwitchName=fabric Switches=leaf[1-3]\n");
+	fabric_free(f);
+
+	f = director(true);
+	assert_int_equal(f->unit_count, 2);
+	assert_int_equal(unit_of(f, "h1-1")->leaf_count, 2); /* its switches that hosts are on */
+	assert_tree(f, "SwitchName=chassis-0000000000000077 Nodes=h1-[1-2],h2-[1-2]\n"
+		       "SwitchName=leaf3 Nodes=h3-[1-2]\n"
+		       "SwitchName=fabric Switches=chassis-0000000000000077,leaf3\n");
+	fabric_free(f);
+}
+
+/* Two areas of two pods of two leaves: a level more than pods and islands can say. */
+static void four_levels(void **state)
+{
+	struct subnet *s = subnet_new();
+	struct fabric *f, *again;
+	struct err err = { "" };
+	char name[64], *text, *at;
+
+	(void)state;
+	add_switch(s, 900, "top1");
+	for (unsigned a = 1; a <= 2; a++) {
+		snprintf(name, sizeof(name), "a%u-core1", a);
+		add_switch(s, 800 + a, name);
+		add_link(s, 800 + a, 30, 900, (int)a);
+		for (unsigned p = 1; p <= 2; p++) {
+			unsigned spine = 700 + a * 10 + p;
+			snprintf(name, sizeof(name), "a%up%u-spine1", a, p);
+			add_switch(s, spine, name);
+			add_link(s, spine, 30, 800 + a, (int)p);
+			for (unsigned l = 1; l <= 2; l++) {
+				unsigned leaf = a * 100 + p * 10 + l;
+				snprintf(name, sizeof(name), "a%up%ul%u", a, p, l);
+				add_switch(s, leaf, name);
+				add_link(s, leaf, 30, spine, (int)l);
+				snprintf(name, sizeof(name), "h%u mlx5_0", leaf);
+				add_hca(s, leaf, name, leaf, 1);
+			}
+		}
+	}
+	f = fabric_of(s);
+	assert_int_equal(f->area_count, 2);
+	assert_level(f, "top1", 3);
+	assert_tree(f, "SwitchName=a1p1l1 Nodes=h111\nSwitchName=a1p1l2 Nodes=h112\n"
+		       "SwitchName=a1p2l1 Nodes=h121\nSwitchName=a1p2l2 Nodes=h122\n"
+		       "SwitchName=a2p1l1 Nodes=h211\nSwitchName=a2p1l2 Nodes=h212\n"
+		       "SwitchName=a2p2l1 Nodes=h221\nSwitchName=a2p2l2 Nodes=h222\n"
+		       "SwitchName=a1p1-spine1 Switches=a1p1l[1-2]\n"
+		       "SwitchName=a1p2-spine1 Switches=a1p2l[1-2]\n"
+		       "SwitchName=a2p1-spine1 Switches=a2p1l[1-2]\n"
+		       "SwitchName=a2p2-spine1 Switches=a2p2l[1-2]\n"
+		       "SwitchName=a1-core1 Switches=a1p1-spine1,a1p2-spine1\n"
+		       "SwitchName=a2-core1 Switches=a2p1-spine1,a2p2-spine1\n"
+		       "SwitchName=fabric Switches=a1-core1,a2-core1\n");
+	text = fabric_text(f);
+	again = fabric_parse(text, strlen(text), "made", &err);
+	assert_int_equal(again->area_count, 2);
+	assert_int_equal(again->pods[3].area, 1);
+	fabric_free(again);
+	/* an area that is inside itself; the key it replaces was needed, too */
+	at = strstr(text, "\"areas\"");
+	at = strstr(at, "\"island\":\"fabric\"");
+	assert_non_null(at);
+	memcpy(at, "\"area\":\"a1-core1\"", strlen("\"area\":\"a1-core1\""));
+	assert_null(fabric_parse(text, strlen(text), "made", &err));
+	free(text);
+	fabric_free(f);
 }
 
 /* Two machines of one name can't be told apart, so neither has it. */
@@ -1774,6 +1914,9 @@ int main(void)
 		cmocka_unit_test(siblings),
 		cmocka_unit_test(listed_ports),
 		cmocka_unit_test(ports_that_count),
+		cmocka_unit_test(range_extenders),
+		cmocka_unit_test(directors),
+		cmocka_unit_test(four_levels),
 		cmocka_unit_test(doubled_hosts),
 		cmocka_unit_test(degraded_links),
 		cmocka_unit_test(speeds),
