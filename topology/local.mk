@@ -22,6 +22,7 @@ topology_libtopology_la_SOURCES = \
 	topology/portinfo.c topology/portinfo.h \
 	topology/rails.c \
 	topology/sets.c topology/sets.h \
+	topology/shape.c topology/shape.h \
 	topology/subnet.c topology/subnet.h \
 	topology/tree_conf.c topology/tree_conf.h \
 	topology/wanted.c topology/wanted.h

@@ -25,6 +25,7 @@
 #include "model.h"
 #include "namemap.h"
 #include "pick.h"
+#include "shape.h"
 #include "text.h"
 #include "tree_conf.h"
 #include "wanted.h"
@@ -381,10 +382,14 @@ static int read_fabric(const struct options *o, struct outcome *out)
 }
 
 /* Says what is missing and noteworthy; DONE when there is something to write. */
-static int judge(const struct options *o, const struct outcome *out)
+static int judge(const struct options *o, struct outcome *out)
 {
 	const struct fabric *f = out->fabric;
 
+	if (shape_check(f, &out->notes) < 0) {
+		say("out of memory");
+		return FAILED;
+	}
 	say_all("", out->warnings.lines, out->warnings.kept, out->warnings.total);
 	say_all("", out->notes.lines, out->notes.kept, out->notes.total);
 	say_all("missing: ", f->missing, f->missing_count, f->missing_count);

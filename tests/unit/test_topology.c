@@ -12,6 +12,7 @@
 #include "names.h"
 #include "pick.h"
 #include "sets.h"
+#include "shape.h"
 #include "subnet.h"
 #include "tree_conf.h"
 #include "unit.h"
@@ -1319,6 +1320,7 @@ static struct fabric *director(bool one)
 	assert_int_equal(subnet_finish(s), 0);
 	f = model_build(s, "file", "x", 7, &options, &notes, &err);
 	assert_non_null(f);
+	assert_int_equal(shape_check(f, &notes), 0);
 	assert_int_equal(notes.total, 0);
 	subnet_free(s);
 	return f;
@@ -1401,6 +1403,42 @@ static void four_levels(void **state)
 	assert_null(fabric_parse(text, strlen(text), "made", &err));
 	free(text);
 	fabric_free(f);
+}
+
+/* What is no tree is said; a full mesh is one level, and a chain of leaves has no circle. */
+static void shapes(void **state)
+{
+	static const struct {
+		unsigned count;
+		bool ring, mesh;
+		size_t said;
+	} cases[] = { { 5, true, false, 1 },
+		      { 3, true, false, 0 },
+		      { 5, false, true, 0 },
+		      { 5, false, false, 0 } };
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		struct subnet *s = subnet_new();
+		struct notes notes = { 0 };
+		struct fabric *f;
+		char name[32];
+		for (unsigned j = 0; j < cases[i].count; j++) {
+			snprintf(name, sizeof(name), "sw%u", j);
+			add_switch(s, j, name);
+			snprintf(name, sizeof(name), "h%u mlx5_0", j);
+			add_hca(s, j, name, j, 1);
+			for (unsigned k = 0; k < j; k++)
+				if (cases[i].mesh || k + 1 == j ||
+				    (cases[i].ring && j - k == cases[i].count - 1))
+					add_link(s, j, 10 + (int)k, k, 10 + (int)j);
+		}
+		f = fabric_of(s);
+		assert_int_equal(shape_check(f, &notes), 0);
+		assert_int_equal(notes.total, cases[i].said);
+		notes_clear(&notes);
+		fabric_free(f);
+	}
 }
 
 /* Two machines of one name can't be told apart, so neither has it. */
@@ -1917,6 +1955,7 @@ int main(void)
 		cmocka_unit_test(range_extenders),
 		cmocka_unit_test(directors),
 		cmocka_unit_test(four_levels),
+		cmocka_unit_test(shapes),
 		cmocka_unit_test(doubled_hosts),
 		cmocka_unit_test(degraded_links),
 		cmocka_unit_test(speeds),
