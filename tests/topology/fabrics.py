@@ -5,6 +5,7 @@ A Fabric is switches, HCAs and cables. truth: for each host the names of the gro
 its island down to its unit; two hosts are the nearer the more they share. Structure is all that the
 program may go by: shuffled() gives the same fabric other GUIDs, switch names, port numbers and order.
 """
+import json
 import random
 
 
@@ -163,6 +164,46 @@ class Fabric:
         yield "from a terminal", noisy
         yield "without blank lines", tight
         yield "list of ports", self.port_list()
+
+
+    def lldp(self):
+        """{machine: JSON} as of an Ethernet fabric of this shape, in both spellings; None: it has nodes
+        that Ethernet does not."""
+        names = [n.description for n in self.nodes if n.kind == "Switch"]
+        if len(set(names)) < len(names) or any(
+                n.kind == "Rt" or n.device == 0xCF09 or ";" in n.description or
+                (n.kind == "Switch" and n.ports <= 2) for n in self.nodes):
+            return None
+        out = {}
+        for node in self.nodes:
+            name, _, device = node.description.partition(" ")
+            out.setdefault(name, []).extend(
+                ("swp%d" % port if node.kind == "Switch" else device.replace("mlx5_", "rail"), peer,
+                 "swp%d" % number if peer.kind == "Switch" else
+                 peer.description.partition(" ")[2].replace("mlx5_", "rail"))
+                for port, (peer, number, _) in sorted(node.cables.items()))
+        return {name: json.dumps((lldp_json if i % 2 else lldp_json0)(seen))
+                for i, (name, seen) in enumerate(out.items())}
+
+
+def mac_of(node):
+    return ":".join("%02x" % (node.guid >> shift & 0xFF) for shift in (40, 32, 24, 16, 8, 0))
+
+
+def lldp_json(seen):
+    return {"lldp": {"interface": [{port: {
+        "via": "LLDP", "chassis": {peer.description.split(" ")[0]: {
+            "id": {"type": "mac", "value": mac_of(peer)}}},
+        "port": {"id": {"type": "ifname", "value": peer_port}}}} for port, peer, peer_port in seen]}}
+
+
+def lldp_json0(seen):
+    return {"lldp": [{"interface": [{
+        "name": port, "via": "LLDP", "chassis": [{
+            "id": [{"type": "mac", "value": mac_of(peer)}],
+            "name": [{"value": peer.description.split(" ")[0]}]}],
+        "port": [{"id": [{"type": "mac", "value": mac_of(peer)}], "descr": [{"value": peer_port}]}],
+    } for port, peer, peer_port in seen]}]}
 
 
 # The fabrics.
