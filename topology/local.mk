@@ -18,6 +18,7 @@ topology_libtopology_la_SOURCES = \
 	topology/namemap.c topology/namemap.h \
 	topology/names.c topology/names.h \
 	topology/notes.c topology/notes.h \
+	topology/partitions.c topology/partitions.h \
 	topology/pick.c topology/pick.h \
 	topology/portinfo.c topology/portinfo.h \
 	topology/rails.c \

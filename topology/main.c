@@ -24,6 +24,7 @@
 #include "live.h"
 #include "model.h"
 #include "namemap.h"
+#include "partitions.h"
 #include "pick.h"
 #include "shape.h"
 #include "text.h"
@@ -38,7 +39,7 @@ enum { DONE = 0, NOTHING = 1, WRONG_USE = 2, INCOMPLETE = 3, FAILED = 4 };
 
 static const char top_help[] =
 	"Usage: sfabric-topology COMMAND [OPTION]...\n"
-	"Discovers an InfiniBand fabric and makes Slurm's topology.conf of it.\n"
+	"Discovers an InfiniBand or RoCE fabric and makes Slurm's topology.conf of it.\n"
 	"\n"
 	"  discover   find out what the fabric is; fabric.json\n"
 	"  conf       topology.conf for topology/tree\n"
@@ -62,9 +63,11 @@ static const char discover_help[] =
 	"                         (ibnetdiscover's text or cache, lldpcli's JSON); - is standard "
 	"input\n"
 	"      --names FILE       names for GUIDs, as in rdma's node name map\n"
-	"      --only KEY=VALUE   HCA ports that count: device=, host=, switch= and a pattern,\n"
+	"      --only KEY=VALUE   HCA ports that count: device=, host=, switch=, pkey= and a "
+	"pattern,\n"
 	"                         plane=NUMBER, speed=GBPS and more; can be repeated\n"
 	"      --skip KEY=VALUE   HCA ports that don't\n"
+	"      --partitions FILE  opensm's partitions.conf, for pkey=\n"
 	"      --directors one|many  switches of one box (system image GUID) are one switch, or "
 	"many\n"
 	"                         (default)\n"
@@ -103,7 +106,8 @@ struct options {
 	struct pick picks[PICKS_MAX];
 	size_t pick_count;
 	struct live_options live;
-	const char *directors; /* NULL, "many" or "one" */
+	const char *partitions; /* file for pkey=, or NULL */
+	const char *directors;	/* NULL, "many" or "one" */
 	bool accept_partial, json, help;
 };
 
@@ -154,7 +158,8 @@ enum {
 	OPT_NAMES,
 	OPT_ONLY,
 	OPT_SKIP,
-	OPT_DIRECTORS
+	OPT_DIRECTORS,
+	OPT_PARTITIONS
 };
 
 static const struct option discover_options[] = {
@@ -163,6 +168,7 @@ static const struct option discover_options[] = {
 	{ "only", required_argument, NULL, OPT_ONLY },
 	{ "skip", required_argument, NULL, OPT_SKIP },
 	{ "directors", required_argument, NULL, OPT_DIRECTORS },
+	{ "partitions", required_argument, NULL, OPT_PARTITIONS },
 	{ "output", required_argument, NULL, 'o' },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
 	{ "max-smps", required_argument, NULL, OPT_MAX_SMPS },
@@ -179,6 +185,7 @@ static const struct option conf_options[] = {
 	{ "only", required_argument, NULL, OPT_ONLY },
 	{ "skip", required_argument, NULL, OPT_SKIP },
 	{ "directors", required_argument, NULL, OPT_DIRECTORS },
+	{ "partitions", required_argument, NULL, OPT_PARTITIONS },
 	{ "output", required_argument, NULL, 'o' },
 	{ "nodes", required_argument, NULL, OPT_NODES },
 	{ "slurm-conf", required_argument, NULL, OPT_SLURM_CONF },
@@ -245,6 +252,9 @@ static bool take_option(struct options *o, int c)
 	case OPT_NAMES:
 		o->names = optarg;
 		return true;
+	case OPT_PARTITIONS:
+		o->partitions = optarg;
+		return true;
 	case OPT_DIRECTORS:
 		o->directors = optarg;
 		if (strcmp(optarg, "one") == 0 || strcmp(optarg, "many") == 0)
@@ -292,6 +302,10 @@ static bool read_options(struct options *o, int argc, char **argv, const struct 
 		say("--from and --fabric exclude each other");
 		return false;
 	}
+	if (!o->partitions != !picks_have(o->picks, o->pick_count, PICK_PKEY)) {
+		say("--partitions and a choice of pkey= need each other");
+		return false;
+	}
 	return true;
 }
 
@@ -311,43 +325,56 @@ static bool check_conf_options(const struct options *o)
 
 /* Input. */
 
-/* The file of --names; NULL without one, or (*status) after saying why not. */
-static struct namemap *read_names(const struct options *o, struct outcome *out, int *status)
+/* What an administrator gives beside the fabric itself. */
+struct aids {
+	struct namemap *names;
+	struct partitions *partitions;
+};
+
+static void aids_free(struct aids *aids)
 {
-	struct err err = { "" };
-	struct namemap *names = NULL;
+	namemap_free(aids->names);
+	partitions_free(aids->partitions);
+}
+
+static int read_aids(const struct options *o, struct aids *aids, struct notes *notes,
+		     struct err *err)
+{
 	char *text = NULL;
 	size_t len;
+	int rc = 0;
 
-	if (!o->names)
-		return NULL;
-	if (io_read(o->names, NAMEMAP_MAX_BYTES, &text, &len, &err) == 0)
-		names = namemap_parse(text, len, o->names, &out->notes, &err);
-	free(text);
-	if (!names) {
-		say("%s", err.text);
-		*status = FAILED;
+	if (o->names && (rc = io_read(o->names, NAMEMAP_MAX_BYTES, &text, &len, err)) == 0) {
+		aids->names = namemap_parse(text, len, o->names, notes, err);
+		rc = aids->names ? 0 : -EINVAL;
+		free(text);
 	}
-	return names;
+	if (rc == 0 && o->partitions &&
+	    (rc = io_read(o->partitions, PARTITIONS_MAX_BYTES, &text, &len, err)) == 0) {
+		aids->partitions = partitions_parse(text, len, o->partitions, err);
+		rc = aids->partitions ? 0 : -EINVAL;
+		free(text);
+	}
+	return rc;
 }
 
 /* Discovers, from files or live, into out->fabric. */
 static int discover(const struct options *o, struct outcome *out)
 {
-	struct model_options choice = { o->picks, o->pick_count,
+	struct model_options choice = { o->picks, o->pick_count, NULL,
 					o->directors && strcmp(o->directors, "one") == 0 };
 	struct live_options live = o->live;
+	struct aids aids = { NULL, NULL };
 	struct err err = { "" };
+	struct subnet *s = NULL;
 	char *source = NULL;
-	int status = DONE;
-	struct namemap *names = read_names(o, out, &status);
-	struct subnet *s;
 
-	if (status != DONE)
-		return status;
-	live.names = names;
-	s = o->from_count ? files_read(o->from, o->from_count, names, &source, &err)
-			  : live_discover(&live, &source, &err);
+	if (read_aids(o, &aids, &out->notes, &err) == 0) {
+		live.names = aids.names;
+		choice.partitions = aids.partitions;
+		s = o->from_count ? files_read(o->from, o->from_count, aids.names, &source, &err)
+				  : live_discover(&live, &source, &err);
+	}
 	if (s) {
 		out->fabric = model_build(s, o->from_count ? "file" : "live", source, io_now_ns(),
 					  &choice, &out->notes, &err);
@@ -355,7 +382,7 @@ static int discover(const struct options *o, struct outcome *out)
 		memset(&s->warnings, 0, sizeof(s->warnings));
 	}
 	subnet_free(s);
-	namemap_free(names);
+	aids_free(&aids);
 	free(source);
 	if (out->fabric)
 		return DONE;
@@ -397,6 +424,10 @@ static int judge(const struct options *o, struct outcome *out)
 		say("nothing to write: there is no host with a cable and a name among %zu switches "
 		    "and %zu ports",
 		    f->switch_count, f->port_count);
+		return NOTHING;
+	}
+	if (o->pick_count && f->unit_count == 0) {
+		say("nothing to write: no host has a port that counts; see --only and --skip");
 		return NOTHING;
 	}
 	if (f->missing_count && !o->accept_partial) {

@@ -898,7 +898,7 @@ static void skip_ports(struct model *m)
 
 	for (size_t i = 0; i < m->f->port_count; i++)
 		m->f->ports[i].skipped =
-			!picks_count(o->picks, o->pick_count, m->f, &m->f->ports[i]);
+			!picks_count(o->picks, o->pick_count, o->partitions, m->f, &m->f->ports[i]);
 }
 
 /* Levels and groups of all that is linked and plugged. */
@@ -961,7 +961,7 @@ struct fabric *model_build(const struct subnet *s, const char *how, const char *
 			   int64_t seen_ns, const struct model_options *options,
 			   struct notes *notes, struct err *err)
 {
-	static const struct model_options none = { NULL, 0, false };
+	static const struct model_options none = { NULL, 0, NULL, false };
 	struct model m = { .s = s,
 			   .options = options ? options : &none,
 			   .notes = notes,

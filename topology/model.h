@@ -13,6 +13,7 @@
 struct model_options {
 	const struct pick *picks; /* which HCA ports count */
 	size_t pick_count;
+	const struct partitions *partitions; /* that picks may ask for, or NULL */
 	bool directors_are_one; /* switches with one system image GUID are one switch to the groups
 				 */
 };

@@ -10,11 +10,10 @@
 
 #include "text.h"
 
-static const char *const keys[] = { [PICK_DEVICE] = "device",
-				    [PICK_HOST] = "host",
-				    [PICK_SWITCH] = "switch",
-				    [PICK_PLANE] = "plane",
-				    [PICK_SPEED] = "speed" };
+static const char *const keys[] = {
+	[PICK_DEVICE] = "device", [PICK_HOST] = "host",	  [PICK_SWITCH] = "switch",
+	[PICK_PLANE] = "plane",	  [PICK_SPEED] = "speed", [PICK_PKEY] = "pkey"
+};
 
 #define KEYS (sizeof(keys) / sizeof(keys[0]))
 #define GIGA UINT64_C(1000000000)
@@ -47,7 +46,8 @@ static bool matches(const struct pick *pick, const char *text)
 	return text && fnmatch(pick->pattern, text, 0) == 0;
 }
 
-static bool meets(const struct pick *pick, const struct fabric *f, const struct fabric_port *port)
+static bool meets(const struct pick *pick, const struct partitions *partitions,
+		  const struct fabric *f, const struct fabric_port *port)
 {
 	switch (pick->key) {
 	case PICK_DEVICE:
@@ -61,17 +61,27 @@ static bool meets(const struct pick *pick, const struct fabric *f, const struct 
 		       (uint64_t)f->switches[port->sw].plane == pick->number;
 	case PICK_SPEED:
 		return port->wire.speed_bps && port->wire.speed_bps >= pick->number;
+	case PICK_PKEY:
+		return partitions && partitions_hold(partitions, port->guid, pick->pattern);
 	}
 	return false;
 }
 
-bool picks_count(const struct pick *picks, size_t count, const struct fabric *f,
-		 const struct fabric_port *port)
+bool picks_have(const struct pick *picks, size_t count, enum pick_key key)
+{
+	for (size_t i = 0; i < count; i++)
+		if (picks[i].key == key)
+			return true;
+	return false;
+}
+
+bool picks_count(const struct pick *picks, size_t count, const struct partitions *partitions,
+		 const struct fabric *f, const struct fabric_port *port)
 {
 	bool asked[KEYS] = { false }, met[KEYS] = { false };
 
 	for (size_t i = 0; i < count; i++) {
-		bool does = meets(&picks[i], f, port);
+		bool does = meets(&picks[i], partitions, f, port);
 		if (picks[i].skip && does)
 			return false;
 		if (picks[i].skip)

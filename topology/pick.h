@@ -9,8 +9,9 @@
 #define TOPOLOGY_PICK_H
 
 #include "fabric.h"
+#include "partitions.h"
 
-enum pick_key { PICK_DEVICE, PICK_HOST, PICK_SWITCH, PICK_PLANE, PICK_SPEED };
+enum pick_key { PICK_DEVICE, PICK_HOST, PICK_SWITCH, PICK_PLANE, PICK_SPEED, PICK_PKEY };
 
 struct pick {
 	enum pick_key key;
@@ -25,8 +26,10 @@ struct pick {
  */
 int pick_parse(struct pick *pick, const char *text, bool skip, struct err *err);
 
-/* Whether this port of f counts. */
-bool picks_count(const struct pick *picks, size_t count, const struct fabric *f,
-		 const struct fabric_port *port);
+/* Whether this port of f counts. partitions: for pkey=, may be NULL without any. */
+bool picks_count(const struct pick *picks, size_t count, const struct partitions *partitions,
+		 const struct fabric *f, const struct fabric_port *port);
+
+bool picks_have(const struct pick *picks, size_t count, enum pick_key key);
 
 #endif

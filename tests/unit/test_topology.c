@@ -1187,9 +1187,41 @@ static void listed_ports(void **state)
 
 /* Which HCA ports count: rails of two fabrics, compute and storage. */
 
+static const char partitions_conf[] =
+	"# the storage ports\nDefault=0x7fff, ipoib : ALL=limited, SELF=full ;\n"
+	"gpu = 0x8001 : 0x500000=full,0x50000a, # two\n  0x500014, 0x5003e8=both, "
+	"0x5003f2,0x5003fc;\n"
+	"noise : mgid=ff12:401b::1, ALL_SWITCHES=full, 0xzz, 0x0;";
+
+static void partitions(void **state)
+{
+	struct err err = { "" };
+	struct partitions *p =
+		partitions_parse(partitions_conf, sizeof(partitions_conf) - 1, "p", &err);
+
+	(void)state;
+	assert_non_null(p);
+	assert_true(partitions_hold(p, 0x500000, "0x8001"));
+	assert_true(partitions_hold(p, 0x50000a, "0x1"));
+	assert_true(partitions_hold(p, 0x5003fc, "g*"));
+	assert_false(partitions_hold(p, 0x5003fd, "gpu"));
+	assert_true(partitions_hold(p, 0x5003fd, "0xffff"));
+	assert_false(partitions_hold(p, 0x500000, "noise"));
+	assert_false(partitions_hold(p, 0, "0x7fff"));
+	partitions_free(p);
+	assert_null(partitions_parse("# none\n", 7, "p", &err));
+	assert_memory_equal(err.text, "p: there is no partition", 24);
+	for (size_t n = 0; n < sizeof(partitions_conf); n++) {
+		char *cut = malloc(n + 1);
+		memcpy(cut, partitions_conf, n);
+		partitions_free(partitions_parse(cut, n, "p", &err));
+		free(cut);
+	}
+}
+
 static struct fabric *picked(const char *only, const char *skip)
 {
-	struct model_options options = { NULL, 0, false };
+	struct model_options options = { NULL, 0, NULL, false };
 	struct notes notes = { 0 };
 	struct err err = { "" };
 	struct pick picks[2];
@@ -1217,8 +1249,10 @@ static struct fabric *picked(const char *only, const char *skip)
 	if (skip && pick_parse(&picks[options.pick_count++], skip, true, &err) < 0)
 		fail_msg("%s", err.text);
 	options.picks = picks;
+	options.partitions = partitions_parse(partitions_conf, strlen(partitions_conf), "p", &err);
 	assert_int_equal(subnet_finish(s), 0);
 	f = model_build(s, "file", "x", 7, &options, &notes, NULL);
+	partitions_free((struct partitions *)options.partitions);
 	notes_clear(&notes);
 	subnet_free(s);
 	return f;
@@ -1230,6 +1264,7 @@ static void ports_that_count(void **state)
 		{ "device=mlx5_0", NULL },    { NULL, "device=mlx5_1" },
 		{ "switch=compute-*", NULL }, { NULL, "switch=storage*" },
 		{ "plane=0", NULL },	      { NULL, "plane=1" },
+		{ "pkey=0x8001", NULL },      { "pkey=gp?", NULL },
 		{ "speed=400", NULL },	      { "host=n*", "device=*_1" },
 	};
 	static const char *const wrong[] = { "device",	"device=",  "=x", "color=red",
@@ -1305,7 +1340,7 @@ static void range_extenders(void **state)
 
 static struct fabric *director(bool one)
 {
-	struct model_options options = { NULL, 0, one };
+	struct model_options options = { NULL, 0, NULL, one };
 	struct subnet *s = two_levels(3, 2, 2); /* leaf1 and leaf2 are the box's, with its spines */
 	struct notes notes = { 0 };
 	struct err err = { "" };
@@ -1805,6 +1840,27 @@ static void exit_statuses(void **state)
 	assert_int_equal(topology("conf", "--from", dump, "--nodes", "x[1-", NULL), 2);
 	assert_int_equal(topology("conf", "--from", "/nonexistent", "-o", file, NULL), 4);
 	assert_int_equal(topology("conf", "--from", dump, "-o", "/nonexistent/x", NULL), 4);
+	assert_int_equal(topology("conf", "--from", dump, "--names", "/nonexistent", NULL), 4);
+	assert_int_equal(topology("conf", "--from", dump, "--names", dump, NULL), 4); /* no map */
+	assert_int_equal(topology("conf", "--from", dump, "--only", "pkey=1", NULL), 2);
+	assert_int_equal(topology("conf", "--from", dump, "--only", "color=red", NULL), 2);
+	assert_int_equal(topology("conf", "--from", dump, "--directors", "two", NULL), 2);
+	assert_int_equal(topology("conf", "--skip", "plane=0", NULL),
+			 2); /* a snapshot has its own */
+	assert_int_equal(topology("conf", "--from", dump, "--slurm-conf", dump, NULL), 2);
+	assert_int_equal(
+		topology("conf", "--from", dump, "--nodes", "slurm", "--slurm-conf", dump, NULL),
+		4); /* no nodes in it */
+	assert_int_equal(topology("conf", "--from", dump, "--skip", "switch=*", "-o", file, NULL),
+			 1);
+	assert_said("no host has a port that counts");
+	assert_int_equal(topology("discover", "--from", dump, "--from", dump, "--only",
+				  "device=mlx5_[0-3]", "-o", file, "--json", NULL),
+			 0);
+	text = content(file);
+	assert_non_null(strstr(text, "\"skipped\":true"));
+	free(text);
+	assert_int_equal(topology("conf", "--from", dump, "-o", file, NULL), 0);
 	text = content(file);
 	assert_non_null(strstr(text, "\nSwitchName="));
 	free(text);
@@ -1951,6 +2007,7 @@ int main(void)
 		cmocka_unit_test(managers),
 		cmocka_unit_test(siblings),
 		cmocka_unit_test(listed_ports),
+		cmocka_unit_test(partitions),
 		cmocka_unit_test(ports_that_count),
 		cmocka_unit_test(range_extenders),
 		cmocka_unit_test(directors),
