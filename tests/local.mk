@@ -128,11 +128,66 @@ tests_unit_test_wire_SOURCES = tests/unit/test_wire.c
 tests_unit_test_wire_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_wire_LDADD = spank/libwire.la $(UNIT_LIBS)
 
+# Fuzz targets (tests/fuzz/fuzz.h): replay runs each over its seeds, fuzz is the same under libFuzzer
+# and built on request.
+FUZZ_SOURCES = \
+	select/classes.c \
+	spank/client/cmd_map.c \
+	spank/client/cmd_show.c \
+	spank/plugin/syntax.c \
+	tests/fuzz/fuzz.c tests/fuzz/fuzz.h \
+	tests/fuzz/fuzz_api.c \
+	tests/fuzz/fuzz_conf.c \
+	tests/fuzz/fuzz_env.c \
+	tests/fuzz/fuzz_fabric.c \
+	tests/fuzz/fuzz_health.c \
+	tests/fuzz/fuzz_hosts.c \
+	tests/fuzz/fuzz_ibnetdiscover.c \
+	tests/fuzz/fuzz_jobfield.c \
+	tests/fuzz/fuzz_json.c \
+	tests/fuzz/fuzz_machine.c \
+	tests/fuzz/fuzz_map.c \
+	tests/fuzz/fuzz_names.c \
+	tests/fuzz/fuzz_options.c \
+	tests/fuzz/fuzz_packet.c \
+	tests/fuzz/fuzz_processes.c \
+	tests/fuzz/fuzz_record.c \
+	tests/fuzz/fuzz_show.c \
+	tests/fuzz/fuzz_slurm.c \
+	tests/fuzz/fuzz_slurmconf.c \
+	tests/fuzz/fuzz_source.c \
+	tests/fuzz/fuzz_summary.c \
+	tests/fuzz/fuzz_text_forms.c \
+	tests/fuzz/fuzz_timeline.c \
+	tests/fuzz/fuzz_wire.c \
+	tests/fuzz/wrap.c
+FUZZ_CPPFLAGS = $(UNIT_CPPFLAGS) -I$(top_srcdir)/spank/client $(SQLITE_CFLAGS)
+FUZZ_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=munge_decode,--wrap=munge_encode,--wrap=wire_get
+FUZZ_LDADD = topology/libtopology.la spank/libserver.la spank/libagent.la $(UNIT_LIBS)
+
+if BUILD_TESTS
+check_PROGRAMS += tests/fuzz/replay
+endif
+tests_fuzz_replay_SOURCES = $(FUZZ_SOURCES)
+tests_fuzz_replay_CPPFLAGS = $(FUZZ_CPPFLAGS)
+tests_fuzz_replay_LDFLAGS = $(FUZZ_LDFLAGS)
+tests_fuzz_replay_LDADD = $(FUZZ_LDADD)
+
+if BUILD_FUZZERS
+noinst_PROGRAMS += tests/fuzz/fuzz
+endif
+tests_fuzz_fuzz_SOURCES = $(FUZZ_SOURCES)
+tests_fuzz_fuzz_CPPFLAGS = $(FUZZ_CPPFLAGS) -DFUZZ_LIBFUZZER
+tests_fuzz_fuzz_LDFLAGS = $(FUZZ_LDFLAGS) -fsanitize=fuzzer
+tests_fuzz_fuzz_LDADD = $(FUZZ_LDADD)
+
 TESTS = $(check_PROGRAMS)
 
 # Data and helpers of the tests, and the tests that need a machine of their own.
 EXTRA_DIST += \
+	tests/unit/child.h \
 	tests/unit/unit.h \
+	tests/fuzz/run \
 	tests/run \
 	tests/valgrind.supp \
 	tests/bench \

@@ -1,0 +1,53 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * fuzz_ibnetdiscover.c - ibnetdiscover's text, up to the files that are made of it: fabric.json can
+ * be read and stays as it is, and topology.conf can be written.
+ */
+#include "fuzz.h"
+#include "ibnetdiscover.h"
+#include "model.h"
+#include "tree_conf.h"
+
+static void check_tree(const struct fabric *f)
+{
+	struct tree_report report = { 0 };
+	struct err err = { "" };
+	char *text = tree_conf_text(f, NULL, 0, "fuzz", "fuzz", &report, &err);
+
+	must(text || err.text[0]);
+	free(text);
+	tree_report_clear(&report);
+}
+
+static void check_fabric(const struct subnet *s)
+{
+	struct notes notes = { 0 };
+	struct err err = { "" };
+	struct fabric *f = fuzz_have(model_build(s, "file", "fuzz", 1, &notes, &err)), *again;
+	char *text = fuzz_have(fabric_text(f)), *same;
+
+	again = fabric_parse(text, strlen(text), "fuzz", &err);
+	if (!again)
+		fuzz_broken(__FILE__, __LINE__, err.text);
+	same = fuzz_have(fabric_text(again));
+	must(fuzz_same(text, same));
+	check_tree(f);
+	fabric_free(again);
+	fabric_free(f);
+	notes_clear(&notes);
+	free(same);
+	free(text);
+}
+
+static void run(const char *data, size_t len)
+{
+	struct err err = { "" };
+	struct subnet *s = ibnetdiscover_parse(data, len, "fuzz", &err);
+
+	must(s || err.text[0]);
+	if (s)
+		check_fabric(s);
+	subnet_free(s);
+}
+
+const struct fuzz_target fuzz_ibnetdiscover = { "ibnetdiscover", "topology/*.topo", run };
