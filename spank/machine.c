@@ -56,6 +56,13 @@ void machine_free(struct machine *m)
 	free(m);
 }
 
+char *machine_text(const char *text)
+{
+	char *copy = strdup(text);
+
+	return copy ? text_printable(text, copy, strlen(text) + 1) : NULL;
+}
+
 struct machine_gpu *machine_add_gpu(struct machine *m, const struct machine_pci *pci)
 {
 	struct machine_gpu *more;
@@ -75,7 +82,7 @@ struct machine_gpu *machine_add_gpu(struct machine *m, const struct machine_pci 
 struct machine_port *machine_add_port(struct machine *m, const char *device, int port)
 {
 	struct machine_port *more;
-	char *name = m->port_count < MAP_MAX_DEVICES ? strdup(device) : NULL;
+	char *name = m->port_count < MAP_MAX_DEVICES ? machine_text(device) : NULL;
 
 	if (!name)
 		return NULL;
@@ -323,11 +330,14 @@ static const struct machine_pci *find_pci(const struct reader *r, const struct m
 
 /* ---- GPUs ---- */
 
-/* "Device Minor: \t 3": the value behind a name at the start of a line, malloc'ed; NULL: not there.
+/*
+ * "Device Minor: \t 3": the value behind a name at the start of a line, printable and malloc'ed;
+ * NULL: not there.
  */
 static char *information_field(const char *text, const char *name)
 {
 	size_t len = strlen(name), n;
+	char *value;
 
 	for (const char *line = text; line; line = strchr(line, '\n')) {
 		line += *line == '\n';
@@ -338,7 +348,8 @@ static char *information_field(const char *text, const char *name)
 		n = strcspn(line, "\r\n");
 		while (n > 0 && (line[n - 1] == ' ' || line[n - 1] == '\t'))
 			n--;
-		return n ? strndup(line, n) : NULL;
+		value = n ? strndup(line, n) : NULL;
+		return value ? text_printable(line, value, n + 1) : NULL;
 	}
 	return NULL;
 }
@@ -530,7 +541,7 @@ static int fill_port(const struct reader *r, const char *folder, struct machine_
 		p->lid = lid <= 0xffff ? (int)lid : -1;
 	}
 	if (port_line(r, folder, "link_layer", line) && strncmp(line, "Un", 2) != 0) {
-		p->layer = strdup(line);
+		p->layer = machine_text(line);
 		if (!p->layer)
 			return -ENOMEM;
 	}
