@@ -161,8 +161,8 @@ static json_object *rate_new(double rate)
 
 	if (rate >= 9.2e18)
 		return json_object_new_int64(INT64_MAX);
-	if (rate >= 1000)
-		return json_object_new_int64((int64_t)rate);
+	if (rate >= 999.5) /* three digits of it are 1000 */
+		return json_object_new_int64(rate < 1000 ? 1000 : (int64_t)rate);
 	snprintf(text, sizeof(text), "%.3g", rate);
 	return json_object_new_double_s(rate, text);
 }
