@@ -16,6 +16,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "env.h"
 #include "io.h"
 #include "text.h"
 
@@ -269,6 +270,8 @@ struct map *map_from_json(json_object *object, const char *source, struct err *e
 	m->host = json_read_strdup(&r, object, "host");
 	if (r.rc == 0) {
 		m->boot_id = optional_string(&r, object, "boot_id");
+		if (m->boot_id && !name_valid(m->boot_id, 64))
+			json_fail(&r, "key \"boot_id\" is no boot id");
 		m->fingerprint = optional_string(&r, object, "fingerprint");
 	}
 	m->ports = read_list(&r, object, "ports", MAP_MAX_DEVICES, sizeof(*m->ports), &array,
@@ -574,10 +577,16 @@ static int write_gpu(FILE *out, const struct map *m, const struct map_gpu *g)
 	return 0;
 }
 
+/* A list that is too long for fabric.so is left out. */
 static void write_used(FILE *out, const struct map *m, const bool *used)
 {
 	const char *before = "nccl =";
+	size_t bytes = 0;
 
+	for (size_t i = 0; i < m->port_count; i++)
+		bytes += used[i] ? strlen(m->ports[i].device) + strlen(",:255") : 0;
+	if (bytes >= ENV_LIST)
+		return;
 	for (size_t i = 0; i < m->port_count; i++) {
 		if (!used[i])
 			continue;

@@ -123,6 +123,7 @@ static void broken_texts_are_refused(void **state)
 		{ "{\"format\":\"slurm-fabric/fabric\",\"version\":1}", "is needed" },
 		{ "{\"format\":\"slurm-fabric/map\",\"version\":2}", "newer" },
 		{ HEAD "\"gpus\":[]}", "\"ports\" is missing" },
+		{ HEAD "\"boot_id\":\"a\\nb\"}", "no boot id" },
 		{ HEAD "\"ports\":[],\"gpus\":{}}", "must be of type array" },
 		{ HEAD "\"ports\":[7],\"gpus\":[]}", "must be of type object" },
 		{ HEAD "\"ports\":[{\"name\":\"mlx5_0\",\"state\":\"active\"}],\"gpus\":[]}",
@@ -291,6 +292,30 @@ static void nccl_line_only_where_it_differs(void **state)
 	map_free(m);
 }
 
+/* A node with more ports than a list has room for: fabric.so would take neither list nor file. */
+static void the_env_file_is_bounded(void **state)
+{
+	struct map_near near[1000];
+	struct map_gpu gpu = { .bdf = "0000:17:00.0", .near = near, .near_count = 999 };
+	struct map m = { .boot_id = "5b7c1f0e", .gpus = &gpu, .gpu_count = 1, .port_count = 1000 };
+	char *text;
+
+	(void)state;
+	m.ports = calloc(m.port_count, sizeof(*m.ports));
+	for (size_t i = 0; i < m.port_count; i++) {
+		m.ports[i].device = io_format("m%063zu", i);
+		m.ports[i].port = 1;
+		m.ports[i].state = LINK_ACTIVE;
+		near[i] = (struct map_near){ .port = i, .tie = 1 };
+	}
+	text = map_env_text(&m);
+	assert_string_equal(text, "fabric-env 1 5b7c1f0e\n");
+	free(text);
+	for (size_t i = 0; i < m.port_count; i++)
+		free(m.ports[i].device);
+	free(m.ports);
+}
+
 static void unusable_names_are_not_listed(void **state)
 {
 	struct map *m = golden();
@@ -338,6 +363,7 @@ int main(void)
 		cmocka_unit_test(joining_twice_changes_nothing),
 		cmocka_unit_test(env_file_is_the_golden_one),
 		cmocka_unit_test(nccl_line_only_where_it_differs),
+		cmocka_unit_test(the_env_file_is_bounded),
 		cmocka_unit_test(unusable_names_are_not_listed),
 		cmocka_unit_test(class_names),
 	};
