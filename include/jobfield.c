@@ -71,16 +71,31 @@ struct span {
 	bool empty; /* the object has no key at all */
 };
 
+/* Whether the key (len bytes with its quotes) is ours, also when it is written with escapes. */
+static bool is_ours(const char *key, size_t len)
+{
+	static const char plain[] = "\"" JOBFIELD_KEY "\"";
+	json_object *value;
+	bool is;
+
+	if (!memchr(key, '\\', len))
+		return len == sizeof(plain) - 1 && !memcmp(key, plain, len);
+	value = json_parse(key, len, "key", NULL);
+	is = value && (size_t)json_object_get_string_len(value) == strlen(JOBFIELD_KEY) &&
+	     !strcmp(json_object_get_string(value), JOBFIELD_KEY);
+	json_object_put(value);
+	return is;
+}
+
 /* The value of our key (the last, if it is there twice), or where the object's brace closes. */
 static struct span find_ours(const char *text)
 {
-	static const char key[] = "\"" JOBFIELD_KEY "\"";
 	size_t i = skip_blanks(text, skip_blanks(text, 0) + 1);
 	struct span ours = { 0, 0, text[i] == '}' };
 
 	while (text[i] == '"') {
-		bool is = !strncmp(text + i, key, sizeof(key) - 1);
-		size_t begin = skip_blanks(text, skip_string(text, i));
+		size_t key_end = skip_string(text, i), begin = skip_blanks(text, key_end);
+		bool is = is_ours(text + i, key_end - i);
 
 		begin = skip_blanks(text, begin + (text[begin] == ':'));
 		i = skip_value(text, begin);
