@@ -252,6 +252,17 @@ bool json_has(json_object *object, const char *key)
 	return json_object_object_get_ex(object, key, &value) && value;
 }
 
+/* The string, which must be whole as a C string. what: for the sentence. */
+static const char *whole_string(struct json_reader *r, json_object *value, const char *what)
+{
+	if (value &&
+	    strlen(json_object_get_string(value)) == (size_t)json_object_get_string_len(value))
+		return json_object_get_string(value);
+	if (value)
+		json_fail(r, "\"%s\" holds a NUL character", what);
+	return NULL;
+}
+
 static json_object *want(struct json_reader *r, json_object *object, const char *key, json_type type)
 {
 	json_object *value = NULL;
@@ -286,15 +297,7 @@ void json_read_format(struct json_reader *r, json_object *object, const char *fo
 
 const char *json_read_string(struct json_reader *r, json_object *object, const char *key)
 {
-	json_object *value = want(r, object, key, json_type_string);
-
-	if (!value)
-		return NULL;
-	if (strlen(json_object_get_string(value)) != (size_t)json_object_get_string_len(value)) {
-		json_fail(r, "key \"%s\" holds a NUL character", key);
-		return NULL;
-	}
-	return json_object_get_string(value);
+	return whole_string(r, want(r, object, key, json_type_string), key);
 }
 
 char *json_read_strdup(struct json_reader *r, json_object *object, const char *key)
@@ -384,9 +387,7 @@ json_object *json_item_object(struct json_reader *r, json_object *array, size_t 
 
 const char *json_item_string(struct json_reader *r, json_object *array, size_t i, const char *what)
 {
-	json_object *value = item(r, array, i, what, json_type_string);
-
-	return value ? json_object_get_string(value) : NULL;
+	return whole_string(r, item(r, array, i, what, json_type_string), what);
 }
 
 int json_put_value(json_object *object, const char *key, json_object *value)

@@ -70,8 +70,11 @@ static void some_keys(void **state)
 static void sticky_reader(void **state)
 {
 	struct err err = { "" };
-	json_object *o = parse("{\"s\":\"text\",\"i\":5,\"big\":18446744073709551615,\"neg\":-1,\"b\":true,"
-			       "\"g\":\"0x0000000000000001\",\"a\":[],\"n\":null,\"nul\":\"a\\u0000b\"}", &err);
+	json_object *o =
+		parse("{\"s\":\"text\",\"i\":5,\"big\":18446744073709551615,\"neg\":-1,\"b\":true,"
+		      "\"g\":\"0x0000000000000001\",\"a\":[\"x\",\"a\\u0000b\"],\"n\":null,\"nul\":"
+		      "\"a\\u0000b\"}",
+		      &err);
 	struct json_reader r = { "file.json", &err, 0 };
 
 	(void)state;
@@ -82,6 +85,7 @@ static void sticky_reader(void **state)
 	assert_true(json_read_bool(&r, o, "b"));
 	assert_int_equal(json_read_guid(&r, o, "g"), 1);
 	assert_non_null(json_read_array(&r, o, "a"));
+	assert_string_equal(json_item_string(&r, json_read_array(&r, o, "a"), 0, "a"), "x");
 	assert_int_equal(r.rc, 0);
 	assert_true(json_has(o, "s"));
 	assert_false(json_has(o, "n"));
@@ -100,6 +104,9 @@ static void sticky_reader(void **state)
 		assert_int_equal(r.rc, -EPROTO);
 		assert_non_null(strstr(err.text, wrong[i]));
 	}
+	r.rc = 0;
+	assert_null(json_item_string(&r, json_read_array(&r, o, "a"), 1, "a"));
+	assert_int_equal(r.rc, -EPROTO);
 	r.rc = 0;
 	json_read_u64(&r, o, "neg");
 	assert_int_equal(r.rc, -EPROTO);
