@@ -16,6 +16,7 @@ EXTRA_DIST += \
 
 # --- packages: made of the tarball alone, so that they can't hold what is not in it ---
 EXTRA_DIST += \
+	tests/packages \
 	contrib/packaging/slurm-fabric.spec \
 	contrib/packaging/debian/control \
 	contrib/packaging/debian/copyright \
