@@ -16,9 +16,15 @@ static struct conf conf = { .path = (char *)"fuzz",
 			    .cluster = (char *)"c1",
 			    .slurm_conf = (char *)"",
 			    .fabric_json = (char *)TEST_DATA "/contract/fabric.json" };
-static struct service service = { .conf = &conf,
+static void quiet(int priority, const char *text)
+{
+	(void)priority;
+	(void)text;
+}
+
+static struct service service = { .with = { .conf = &conf, .log = quiet },
+				  .conf = &conf,
 				  .helper = "/nonexistent",
-				  .foreground = true,
 				  .fabric_lock = PTHREAD_RWLOCK_INITIALIZER,
 				  .reload = PTHREAD_MUTEX_INITIALIZER,
 				  .operators.lock = PTHREAD_MUTEX_INITIALIZER,

@@ -1,10 +1,11 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fuzz_ibnetdiscover.c - ibnetdiscover's text, up to the files that are made of it: fabric.json can
- * be read and stays as it is, and topology.conf can be written.
+ * fuzz_ibnetdiscover.c - a recorded fabric in any form that is known (ibnetdiscover's text, its
+ * cache, LLDP), up to the files that are made of it: fabric.json can be read and stays as it is,
+ * and topology.conf can be written.
  */
 #include "fuzz.h"
-#include "ibnetdiscover.h"
+#include "input.h"
 #include "model.h"
 #include "tree_conf.h"
 
@@ -23,9 +24,16 @@ static void check_fabric(const struct subnet *s)
 {
 	struct notes notes = { 0 };
 	struct err err = { "" };
-	struct fabric *f = fuzz_have(model_build(s, "file", "fuzz", 1, &notes, &err)), *again;
-	char *text = fuzz_have(fabric_text(f)), *same;
+	const struct model_options options = { .directors_are_one = true };
+	struct fabric *f = model_build(s, "file", "fuzz", 1, &options, &notes, &err), *again;
+	char *text, *same;
 
+	must(f || err.text[0]);
+	if (!f) {
+		notes_clear(&notes);
+		return;
+	}
+	text = fuzz_have(fabric_text(f));
 	again = fabric_parse(text, strlen(text), "fuzz", &err);
 	if (!again)
 		fuzz_broken(__FILE__, __LINE__, err.text);
@@ -41,9 +49,14 @@ static void check_fabric(const struct subnet *s)
 
 static void run(const char *data, size_t len)
 {
+	struct input *in = fuzz_have(input_new(NULL));
 	struct err err = { "" };
-	struct subnet *s = ibnetdiscover_parse(data, len, "fuzz", &err);
+	struct subnet *s = NULL;
 
+	if (input_add(in, data, len, "fuzz", &err) == 0)
+		s = input_finish(in, &err);
+	else
+		input_free(in);
 	must(s || err.text[0]);
 	if (s)
 		check_fabric(s);

@@ -27,7 +27,8 @@ static void run(const char *data, size_t len)
 		check(host);
 		names_chassis(lines[i], host);
 		check(host);
-		names_aggregation_node(lines[i]);
+		names_appliance(lines[i]);
+		names_manager(lines[i]);
 		notes_add(&notes, "%s", lines[i]);
 	}
 	names_common((const char *const *)lines, count, host);
