@@ -213,6 +213,15 @@ static void refresh_clock(struct sender *s)
 	spool_repeat_map(s->spool, s->map, s->map_generation);
 }
 
+static void sync_spool(struct sender *s)
+{
+	struct err err = { "" };
+
+	if (spool_sync(s->spool, &err) < 0)
+		agent_say(&s->log, LOG_WARNING,
+			  "%s: records that wait would not survive a power failure", err.text);
+}
+
 /* Waits for work. False: the end. With the lock held. */
 static bool wait_for_work(struct sender *s)
 {
@@ -227,7 +236,7 @@ static bool wait_for_work(struct sender *s)
 			return true;
 		if (!spool_synced(s->spool)) {
 			pthread_mutex_unlock(&s->lock);
-			spool_sync(s->spool);
+			sync_spool(s);
 			pthread_mutex_lock(&s->lock);
 			continue;
 		}
@@ -275,7 +284,7 @@ static void *work(void *arg)
 		}
 	}
 	pthread_mutex_unlock(&s->lock);
-	spool_sync(s->spool); /* what could not be sent */
+	sync_spool(s); /* what could not be sent */
 	pthread_mutex_lock(&s->lock);
 	s->done = true;
 	pthread_cond_broadcast(&s->wake);

@@ -150,6 +150,9 @@ struct spool *spool_open(const char *folder, struct err *err)
 		io_mkdirs(s->out, 0700, NULL);
 		io_mkdirs(s->bad, 0700, NULL);
 		list_names(s, true);
+		for (; s->fresh_count < s->name_count; s->fresh_count++)
+			if (!(s->fresh[s->fresh_count] = strdup(s->names[s->fresh_count])))
+				break;
 		return s;
 	}
 	spool_free(s);
@@ -315,9 +318,10 @@ bool spool_synced(struct spool *s)
 }
 
 /* One after the other, so that a slow disk holds the lock for no moment. */
-void spool_sync(struct spool *s)
+int spool_sync(struct spool *s, struct err *err)
 {
 	char *name;
+	int rc = 0;
 
 	do {
 		char *path;
@@ -326,12 +330,13 @@ void spool_sync(struct spool *s)
 		name = s->fresh_count > 0 ? s->fresh[--s->fresh_count] : NULL;
 		pthread_mutex_unlock(&s->lock);
 		path = name ? io_format("%s/%s", s->out, name) : NULL;
-		if (path)
-			io_sync(path, NULL); /* it may be gone meanwhile, and that is as good */
+		/* It may be gone meanwhile, and that is as good. */
+		if (path && access(path, F_OK) == 0 && rc == 0)
+			rc = io_sync(path, err);
 		free(path);
 		free(name);
 	} while (name);
-	io_sync(s->out, NULL);
+	return rc ? rc : io_sync(s->out, err);
 }
 
 size_t spool_pending(struct spool *s)

@@ -39,8 +39,8 @@ struct spool *spool_open(const char *folder, struct err *err);
 void spool_free(struct spool *s);
 
 /*
- * Keeps json. id: RECORD_ID text, NULL for the map. 0: in a file; 1: only in memory, err says why; a
- * negative errno: lost, err says why.
+ * Keeps json. id: RECORD_ID text, NULL for the map. 0: in a file; 1: only in memory, err says why;
+ * a negative errno: lost, err says why.
  */
 int spool_put(struct spool *s, enum spool_kind kind, const char *id, const char *json,
 	      struct err *err);
@@ -48,8 +48,12 @@ int spool_put(struct spool *s, enum spool_kind kind, const char *id, const char 
 /* The map of that generation once more; nothing when a newer one was put meanwhile. */
 void spool_repeat_map(struct spool *s, const char *json, uint64_t generation);
 
-/* Waits until the disk has all that was put before. Puts don't wait for it. */
-void spool_sync(struct spool *s);
+/*
+ * Waits until the disk has all that was put before, or what an earlier run left. Puts don't wait
+ * for it. A negative errno and err: the first thing that the disk would not take; it is not tried
+ * again.
+ */
+int spool_sync(struct spool *s, struct err *err);
 bool spool_synced(struct spool *s);
 
 /* How many wait. */

@@ -657,7 +657,7 @@ static bool on_step_grid(struct step *step, const struct sampler_pass *pass)
 
 	if (!pass->nominal_ns || !step->interval_ns || !step->begun)
 		return false;
-	if (step->due_ns == 0 && pass->nominal_ns - step->began_mono_ns < step->interval_ns / 2)
+	if (step->due_ns == 0 && pass->mono_ns - step->began_mono_ns < step->interval_ns / 2)
 		return false;
 	if (step->due_ns == 0)
 		step->due_ns = pass->nominal_ns;
