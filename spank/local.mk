@@ -52,6 +52,7 @@ dist_man_MANS += spank/client/sfabric.1
 # --- server/, without its sockets: what merges, stores and writes Slurm's fields ---
 SERVICE_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/spank $(SQLITE_CFLAGS) $(JSONC_CFLAGS)
 EXTRA_LTLIBRARIES = spank/libservice.la
+CLEANFILES += $(EXTRA_LTLIBRARIES)
 spank_libservice_la_SOURCES = \
 	spank/server/fields.c spank/server/fields.h \
 	spank/server/fold.c spank/server/fold.h \

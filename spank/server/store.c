@@ -211,8 +211,11 @@ static int set_up(struct store *s, struct err *err)
 /* SQLite gives new files the process's umask, which belongs to all threads: ours is made before. */
 static int make_private(const char *path, struct err *err)
 {
-	int fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
+	int fd;
 
+	if (!strcmp(path, ":memory:")) /* SQLite's name for no file at all */
+		return 0;
+	fd = open(path, O_RDWR | O_CREAT | O_CLOEXEC, 0600);
 	if (fd < 0)
 		return err_set(err, errno, "%s: %s", path, strerror(errno));
 	close(fd);
