@@ -315,7 +315,7 @@ bad_counter() { # MODE
     wait_job "$job" && wait_until 20 in_sacct "$job" && has "$(exits "$job")" ".0|FAILED|3:0" || rc=1
     wait_until 90 final "$job" || rc=1
     on "$node" umount -l "$file" || rc=1
-    kill "$(pgrep -P $server)" # by itself it ends when nobody reads any more
+    pgrep -P $server | xargs -r kill # by itself it ends when nobody reads any more
     wait $server || true
     restart_agent "$node"
     is "$(told "$job" 0 'r["end"]')" "['exit 3']" || rc=1
