@@ -583,6 +583,7 @@ static struct fabric *load_object(json_object *top, const char *source, struct e
 				  void (*load)(struct loader *l, json_object *top))
 {
 	struct loader l = { .r = { source, err, 0 }, .file = source };
+	int code;
 
 	if (!top)
 		return NULL;
@@ -594,7 +595,9 @@ static struct fabric *load_object(json_object *top, const char *source, struct e
 	json_object_put(top);
 	if (l.f && l.r.rc == 0)
 		return l.f;
+	code = l.f ? -l.r.rc : ENOMEM;
 	fabric_free(l.f);
+	errno = code;
 	return NULL;
 }
 
@@ -619,9 +622,12 @@ static struct fabric *load_file(const char *path, struct err *err,
 	struct fabric *f;
 	char *text;
 	size_t len;
+	int rc = io_read(path, FABRIC_MAX_BYTES, &text, &len, err);
 
-	if (io_read(path, FABRIC_MAX_BYTES, &text, &len, err) < 0)
+	if (rc < 0) {
+		errno = -rc;
 		return NULL;
+	}
 	f = parse(text, len, path, err);
 	free(text);
 	return f;

@@ -124,7 +124,7 @@ struct fabric {
 /* Frees f and all it holds; NULL is fine. */
 void fabric_free(struct fabric *f);
 
-/* Reads a fabric.json; all references and the order are checked. NULL and err on failure. */
+/* Reads a fabric.json; all references and the order are checked. NULL, errno and err on failure. */
 struct fabric *fabric_load(const char *path, struct err *err);
 
 /* The same from len bytes of text; source is for errors. */

@@ -5,6 +5,7 @@
 #include "jobfield.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -17,13 +18,15 @@ static bool blank(const char *text)
 	return !text || text[strspn(text, " \t\r\n")] == '\0';
 }
 
+/* NULL with errno ENOMEM, or another one when it is no object. */
 static json_object *parse_object(const char *text)
 {
 	json_object *value = json_parse(text, strlen(text), "AdminComment", NULL);
 
-	if (json_object_is_type(value, json_type_object))
+	if (!value || json_object_is_type(value, json_type_object))
 		return value;
 	json_object_put(value);
+	errno = EPROTO;
 	return NULL;
 }
 
@@ -71,20 +74,25 @@ struct span {
 	bool empty; /* the object has no key at all */
 };
 
-/* Whether the key (len bytes with its quotes) is ours, also when it is written with escapes. */
+/*
+ * Whether the key (len bytes with its quotes) is ours, also when letters of it are written as
+ * \u0066; no other escape stands for a letter.
+ */
 static bool is_ours(const char *key, size_t len)
 {
-	static const char plain[] = "\"" JOBFIELD_KEY "\"";
-	json_object *value;
-	bool is;
+	const char *ours = JOBFIELD_KEY;
 
-	if (!memchr(key, '\\', len))
-		return len == sizeof(plain) - 1 && !memcmp(key, plain, len);
-	value = json_parse(key, len, "key", NULL);
-	is = value && (size_t)json_object_get_string_len(value) == strlen(JOBFIELD_KEY) &&
-	     !strcmp(json_object_get_string(value), JOBFIELD_KEY);
-	json_object_put(value);
-	return is;
+	for (size_t i = 1; i + 1 < len; ours++) {
+		unsigned int letter = (unsigned char)key[i];
+
+		if (letter == '\\' &&
+		    (key[i + 1] != 'u' || sscanf(key + i + 2, "%4x", &letter) != 1))
+			return false;
+		if (!*ours || letter != (unsigned char)*ours)
+			return false;
+		i += key[i] == '\\' ? strlen("\\u0066") : 1;
+	}
+	return !*ours;
 }
 
 /* The value of our key (the last, if it is there twice), or where the object's brace closes. */
@@ -125,15 +133,16 @@ int jobfield_merge(const char *existing, json_object *fabric, size_t max, char *
 		   struct err *err)
 {
 	json_object *field = blank(existing) ? json_object_new_object() : parse_object(existing);
+	bool foreign = !field && errno != ENOMEM;
 	char *ours = json_line(fabric), *whole = NULL;
 	int rc = 0;
 
 	*text = NULL;
-	if (!field)
+	if (foreign)
 		rc = err_set(
 			err, EEXIST,
 			"AdminComment holds something that is no JSON object; it is left alone");
-	else if (!ours)
+	else if (!field || !ours)
 		rc = err_set(err, ENOMEM, "out of memory");
 	else if (strlen(ours) > max)
 		rc = err_set(err, E2BIG, "the job field's object has %zu bytes, %zu are allowed",
@@ -159,8 +168,10 @@ int jobfield_merge(const char *existing, json_object *fabric, size_t max, char *
 
 json_object *jobfield_extract(const char *text)
 {
-	json_object *field = blank(text) ? NULL : parse_object(text), *ours = NULL;
+	json_object *field, *ours = NULL;
 
+	errno = ENOENT;
+	field = blank(text) ? NULL : parse_object(text);
 	if (field && json_object_object_get_ex(field, JOBFIELD_KEY, &ours) &&
 	    json_object_is_type(ours, json_type_object))
 		json_object_get(ours);
@@ -180,11 +191,13 @@ static int64_t records_of(json_object *fabric)
 	return json_object_get_int64(value);
 }
 
-bool jobfield_poorer(const char *existing, json_object *fabric)
+int jobfield_poorer(const char *existing, json_object *fabric)
 {
 	json_object *ours = jobfield_extract(existing);
-	bool poorer = records_of(ours) > records_of(fabric);
+	int poorer = records_of(ours) > records_of(fabric);
 
+	if (!ours && errno == ENOMEM)
+		return -ENOMEM;
 	json_object_put(ours);
 	return poorer;
 }

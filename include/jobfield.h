@@ -29,12 +29,16 @@ int jobfield_merge(const char *existing, json_object *fabric, size_t max, char *
 		   struct err *err);
 
 /*
- * True when existing holds an object of ours that stands on more records ("records") than fabric:
- * what is known here is less than what was known when it was written, and must not replace it.
+ * 1 when existing holds an object of ours that stands on more records ("records") than fabric:
+ * what is known here is less than what was known when it was written, and must not replace it. 0
+ * when it does not, or -ENOMEM.
  */
-bool jobfield_poorer(const char *existing, json_object *fabric);
+int jobfield_poorer(const char *existing, json_object *fabric);
 
-/* Our object out of a field's text: a reference for the caller, NULL when there is none. */
+/*
+ * Our object out of a field's text: a reference for the caller. NULL when there is none, or with
+ * errno ENOMEM.
+ */
 json_object *jobfield_extract(const char *text);
 
 #endif

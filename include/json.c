@@ -34,33 +34,40 @@ static bool only_blanks(const char *text, size_t len)
 
 json_object *json_parse(const char *text, size_t len, const char *source, struct err *err)
 {
-	json_tokener *tok = json_tokener_new_ex(DEPTH);
+	json_tokener *tok = len < INT32_MAX ? json_tokener_new_ex(DEPTH) : NULL;
 	json_object *value = NULL;
 	enum json_tokener_error code;
+	bool memory;
 	size_t end;
 
-	if (!tok || len > INT32_MAX - 1) {
-		if (tok)
-			json_tokener_free(tok);
-		err_set(err, len ? E2BIG : ENOMEM, "%s: too large to parse", source);
+	if (!tok) {
+		errno = -(len < INT32_MAX ? err_set(err, ENOMEM, "%s: out of memory", source)
+					  : err_set(err, E2BIG, "%s: too large to parse", source));
 		return NULL;
 	}
 	json_tokener_set_flags(tok, JSON_TOKENER_STRICT | JSON_TOKENER_ALLOW_TRAILING_CHARS |
 				    JSON_TOKENER_VALIDATE_UTF8);
+	errno = 0; /* json-c does not tell want of memory from a broken text: malloc() does */
 	value = json_tokener_parse_ex(tok, text, (int)len);
+	memory = errno == ENOMEM;
 	code = json_tokener_get_error(tok);
 	end = json_tokener_get_parse_end(tok);
 	json_tokener_free(tok);
-	if (code == json_tokener_success && value && only_blanks(text + end, len - end))
+	if (code == json_tokener_success && value && !memory && only_blanks(text + end, len - end))
 		return value;
-	if (code == json_tokener_continue)
-		err_set(err, EPROTO, "%s:%zu: the text ends before the JSON value does; it was cut",
-			source, line_of(text, len));
-	else
-		err_set(err, EPROTO, "%s:%zu: no valid JSON: %s", source, line_of(text, end),
-			code == json_tokener_success ? value ? "more text follows the value" : "null"
-						     : json_tokener_error_desc(code));
 	json_object_put(value);
+	if (memory)
+		errno = -err_set(err, ENOMEM, "%s: out of memory", source);
+	else if (code == json_tokener_continue)
+		errno = -err_set(err, EPROTO,
+				 "%s:%zu: the text ends before the JSON value does; it was cut",
+				 source, line_of(text, len));
+	else
+		errno = -err_set(err, EPROTO, "%s:%zu: no valid JSON: %s", source,
+				 line_of(text, end),
+				 code != json_tokener_success ? json_tokener_error_desc(code)
+				 : value		      ? "more text follows the value"
+							      : "null");
 	return NULL;
 }
 
@@ -176,7 +183,10 @@ static bool take_member(struct scan *s, json_object *object, const char *const *
 	value = skip_value(s) ? parse_value(start, (size_t)(s->at - start)) : NULL;
 	if (value && json_object_object_add(object, key, value) == 0)
 		return true;
-	json_object_put(value);
+	if (value) {
+		json_object_put(value);
+		errno = ENOMEM;
+	}
 	s->at = start; /* for the sentence */
 	return false;
 }
@@ -185,9 +195,12 @@ json_object *json_parse_keys(const char *text, size_t len, const char *const *ke
 			     const char *source, struct err *err)
 {
 	struct scan s = { text, text + len };
-	json_object *object = json_object_new_object();
-	bool good = object && skip_byte(&s, '{');
+	json_object *object;
+	bool good;
 
+	errno = 0;
+	object = json_object_new_object();
+	good = object && skip_byte(&s, '{');
 	if (good && !skip_byte(&s, '}')) {
 		do
 			good = take_member(&s, object, keys);
@@ -197,9 +210,11 @@ json_object *json_parse_keys(const char *text, size_t len, const char *const *ke
 	skip_blanks(&s);
 	if (good && s.at == s.end)
 		return object;
-	err_set(err, EPROTO, "%s:%zu: no valid JSON object, or it was cut", source,
-		line_of(text, (size_t)(s.at - text)));
 	json_object_put(object);
+	errno = -(errno == ENOMEM
+			  ? err_set(err, ENOMEM, "%s: out of memory", source)
+			  : err_set(err, EPROTO, "%s:%zu: no valid JSON object, or it was cut",
+				    source, line_of(text, (size_t)(s.at - text))));
 	return NULL;
 }
 
@@ -218,9 +233,11 @@ json_object *json_load(const char *path, size_t max, struct err *err)
 
 static char *serialise(json_object *value, int flags, const char *end)
 {
-	const char *text = json_object_to_json_string_ext(value, flags | JSON_C_TO_STRING_NOSLASHESCAPE);
+	const char *text;
 
-	return text ? io_format("%s%s", text, end) : NULL;
+	errno = 0; /* json-c says nothing of a text that it had no memory to end */
+	text = json_object_to_json_string_ext(value, flags | JSON_C_TO_STRING_NOSLASHESCAPE);
+	return text && errno != ENOMEM ? io_format("%s%s", text, end) : NULL;
 }
 
 char *json_text(json_object *value)

@@ -15,7 +15,10 @@
 
 #include "err.h"
 
-/* Parses exactly one JSON value of len bytes; NULL and err on anything else. source: for errors. */
+/*
+ * Parses exactly one JSON value of len bytes; NULL, errno (ENOMEM, E2BIG, EPROTO) and err on
+ * anything else. source: for errors.
+ */
 json_object *json_parse(const char *text, size_t len, const char *source, struct err *err);
 
 /*
