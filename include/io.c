@@ -179,16 +179,68 @@ int io_mkdirs(const char *path, mode_t mode, struct err *err)
 	return 0;
 }
 
-char *io_format(const char *fmt, ...)
+/* Room for len bytes more and a NUL. */
+static bool make_room(struct io_text *t, size_t len)
 {
-	char *text = NULL;
+	size_t room = t->room + (t->room > len ? t->room : len + 1);
+	char *more;
+
+	if (len < t->room - t->used)
+		return true;
+	more = realloc(t->text, room);
+	if (!more)
+		return false;
+	t->text = more;
+	t->room = room;
+	return true;
+}
+
+__attribute__((format(printf, 2, 0))) static void add(struct io_text *t, const char *fmt,
+						      va_list ap)
+{
+	va_list again;
+	int len;
+
+	va_copy(again, ap);
+	len = vsnprintf(NULL, 0, fmt, again);
+	va_end(again);
+	if (t->failed || len < 0 || !make_room(t, (size_t)len)) {
+		t->failed = true;
+		return;
+	}
+	vsnprintf(t->text + t->used, t->room - t->used, fmt, ap);
+	t->used += (size_t)len;
+}
+
+void io_add(struct io_text *t, const char *fmt, ...)
+{
 	va_list ap;
 
 	va_start(ap, fmt);
-	if (vasprintf(&text, fmt, ap) < 0)
-		text = NULL;
+	add(t, fmt, ap);
 	va_end(ap);
+}
+
+char *io_end(struct io_text *t)
+{
+	char *text = t->failed ? NULL : t->text ? t->text : strdup("");
+
+	if (t->failed)
+		free(t->text);
+	*t = (struct io_text){ 0 };
 	return text;
+}
+
+/* Not by vasprintf(): where glibc has no memory for the last byte it writes it all the same. */
+char *io_format(const char *fmt, ...)
+{
+	struct io_text t = { 0 };
+	va_list ap;
+
+	va_start(ap, fmt);
+	add(&t, fmt, ap);
+	va_end(ap);
+	return io_end(&t);
 }
 
 static int64_t clock_ns(clockid_t clock)

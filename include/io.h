@@ -43,6 +43,16 @@ int io_sync(const char *path, struct err *err);
 /* Makes path and its parents (mode for those it makes). An existing folder is fine. */
 int io_mkdirs(const char *path, mode_t mode, struct err *err);
 
+/* A text that grows, from { 0 }: what could not be added is remembered up to its end. */
+struct io_text {
+	char *text; /* NULL: nothing yet */
+	size_t used, room;
+	bool failed;
+};
+void io_add(struct io_text *t, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
+/* The whole text, malloc'ed; NULL when not all of it was added, and without memory. Clears t. */
+char *io_end(struct io_text *t);
+
 /* malloc'ed sprintf; NULL when memory is gone. */
 char *io_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

@@ -302,10 +302,8 @@ struct map *map_parse(const char *text, size_t len, const char *source, struct e
 		return NULL;
 	}
 	object = json_parse(text, len, source, err);
-	if (!object) {
-		errno = EPROTO;
+	if (!object)
 		return NULL;
-	}
 	m = map_from_json(object, source, err);
 	json_object_put(object);
 	return m;
@@ -530,38 +528,23 @@ static bool listable(const struct map_port *p)
 	return name_valid(p->device, 64) && !(p->layer && !strcmp(p->layer, MAP_SLINGSHOT));
 }
 
-/* "mlx5_0:1,mlx5_1:1" of the GPU's ports; false when there is none. */
-static bool write_near(FILE *out, const struct map *m, const struct map_gpu *g)
+/* "mlx5_0:1,mlx5_1:1" of the GPU's ports, "-" for none; NULL without memory. */
+static char *near_list(const struct map *m, const struct map_gpu *g)
 {
-	bool any = false;
+	struct io_text list = { 0 };
 
 	for (size_t i = 0; i < g->near_count; i++) {
 		const struct map_port *p = &m->ports[g->near[i].port];
-		if (!listable(p))
-			continue;
-		fprintf(out, "%s%s:%d", any ? "," : "", p->device, p->port);
-		any = true;
+
+		if (listable(p))
+			io_add(&list, "%s%s:%d", list.used ? "," : "", p->device, p->port);
 	}
-	return any;
+	if (!list.used)
+		io_add(&list, "-");
+	return io_end(&list);
 }
 
-static char *near_list(const struct map *m, const struct map_gpu *g)
-{
-	char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
-
-	if (!out)
-		return NULL;
-	if (!write_near(out, m, g))
-		fputc('-', out);
-	if (fclose(out) == 0)
-		return text;
-	free(text);
-	return NULL;
-}
-
-static int write_gpu(FILE *out, const struct map *m, const struct map_gpu *g)
+static int write_gpu(struct io_text *out, const struct map *m, const struct map_gpu *g)
 {
 	char *list;
 
@@ -571,39 +554,40 @@ static int write_gpu(FILE *out, const struct map *m, const struct map_gpu *g)
 	if (!list)
 		return -ENOMEM;
 	/* UCX_NET_DEVICES and NVSHMEM_HCA_LIST are both lists of DEVICE:PORT. */
-	if (ftell(out) + 2 * (long)strlen(list) + 32 < (long)ENV_MAX_BYTES)
-		fprintf(out, "gpu %d %s %s\n", g->gres, list, list);
+	if (out->used + 2 * strlen(list) + 32 < ENV_MAX_BYTES)
+		io_add(out, "gpu %d %s %s\n", g->gres, list, list);
 	free(list);
 	return 0;
 }
 
 /* A list that is too long for fabric.so is left out. */
-static void write_used(FILE *out, const struct map *m, const bool *used)
+static int write_used(struct io_text *out, const struct map *m, const bool *used)
 {
-	const char *before = "nccl =";
-	size_t bytes = 0;
+	struct io_text list = { 0 };
+	char *text;
 
 	for (size_t i = 0; i < m->port_count; i++)
-		bytes += used[i] ? strlen(m->ports[i].device) + strlen(",:255") : 0;
-	if (bytes >= ENV_LIST)
-		return;
-	for (size_t i = 0; i < m->port_count; i++) {
-		if (!used[i])
-			continue;
-		fprintf(out, "%s%s:%d", before, m->ports[i].device, m->ports[i].port);
-		before = ",";
-	}
-	fputc('\n', out);
+		if (used[i])
+			io_add(&list, "%s%s:%d", list.used ? "," : "=", m->ports[i].device,
+			       m->ports[i].port);
+	text = io_end(&list);
+	if (!text)
+		return -ENOMEM;
+	if (strlen(text) < ENV_LIST)
+		io_add(out, "nccl %s\n", text);
+	free(text);
+	return 0;
 }
 
 /*
  * NCCL takes every active verbs port unless told; so it is told only when the ports that GPUs use
  * are others. "=" makes the names exact: without it mlx5_1 would take mlx5_10 as well.
  */
-static int write_nccl(FILE *out, const struct map *m)
+static int write_nccl(struct io_text *out, const struct map *m)
 {
 	bool *used = calloc(m->port_count + 1, sizeof(*used));
 	bool differ = false, any = false;
+	int rc = 0;
 
 	if (!used)
 		return -ENOMEM;
@@ -617,26 +601,20 @@ static int write_nccl(FILE *out, const struct map *m)
 		differ |= !used[i] && p->state == LINK_ACTIVE && listable(p);
 	}
 	if (any && differ)
-		write_used(out, m, used);
+		rc = write_used(out, m, used);
 	free(used);
-	return 0;
+	return rc;
 }
 
 char *map_env_text(const struct map *m)
 {
-	char *text = NULL;
-	size_t len;
-	FILE *out = open_memstream(&text, &len);
+	struct io_text out = { 0 };
 	int rc;
 
-	if (!out)
-		return NULL;
-	fprintf(out, "fabric-env 1 %s\n", m->boot_id ? m->boot_id : "-");
-	rc = write_nccl(out, m);
+	io_add(&out, "fabric-env 1 %s\n", m->boot_id ? m->boot_id : "-");
+	rc = write_nccl(&out, m);
 	for (size_t i = 0; rc == 0 && i < m->gpu_count; i++)
-		rc = write_gpu(out, m, &m->gpus[i]);
-	if (fclose(out) == 0 && rc == 0)
-		return text;
-	free(text);
-	return NULL;
+		rc = write_gpu(&out, m, &m->gpus[i]);
+	out.failed = out.failed || rc < 0;
+	return io_end(&out);
 }

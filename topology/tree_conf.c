@@ -17,6 +17,7 @@
 #include <string.h>
 
 #include "hosts.h"
+#include "io.h"
 #include "text.h"
 
 /*
@@ -31,7 +32,7 @@ struct group {
 
 struct tree {
 	const struct fabric *f;
-	FILE *out;
+	struct io_text out;
 	const struct wanted *nodes; /* the fabric's own hosts where none were named */
 	struct wanted *own;
 	size_t node_count;
@@ -180,7 +181,7 @@ static int write_line(struct tree *t, const char *name, const char *key, const s
 
 	if (!folded)
 		return -ENOMEM;
-	fprintf(t->out, "SwitchName=%s %s=%s\n", name, key, folded);
+	io_add(&t->out, "SwitchName=%s %s=%s\n", name, key, folded);
 	free(folded);
 	return 0;
 }
@@ -276,13 +277,15 @@ static int write_groups(struct tree *t)
 }
 
 /* A comment line; what is in it can't end it, and a '\' at its end would continue it. */
-static void write_comment(FILE *out, const char *label, const char *text)
+static void write_comment(struct io_text *out, const char *label, const char *text)
 {
 	size_t room = strlen(text) + 1;
 	char *safe = malloc(room);
 
 	if (safe)
-		fprintf(out, "# %s%s.\n", label, text_printable(text, safe, room));
+		io_add(out, "# %s%s.\n", label, text_printable(text, safe, room));
+	else
+		out->failed = true;
 	free(safe);
 }
 
@@ -294,25 +297,25 @@ static void write_leaves(struct tree *t)
 		const struct fabric_unit *unit = &f->units[i];
 		if (unit->leaf_count < 2 || !t->unit_hosts[i])
 			continue;
-		fprintf(t->out, "# %s stands for the leaves", unit->name);
+		io_add(&t->out, "# %s stands for the leaves", unit->name);
 		for (size_t j = 0; j < unit->leaf_count; j++)
-			fprintf(t->out, " %s", f->switches[unit->leaves[j]].name);
-		fputs("\n", t->out);
+			io_add(&t->out, " %s", f->switches[unit->leaves[j]].name);
+		io_add(&t->out, "\n");
 	}
 }
 
 static void write_head(struct tree *t, const char *writer, const char *snapshot)
 {
-	fputs("# topology.conf for TopologyPlugin=topology/tree. Changes made by hand get lost.\n",
-	      t->out);
-	write_comment(t->out, "Written by ", writer);
-	write_comment(t->out, "Fabric: ", snapshot);
+	io_add(&t->out, "# topology.conf for TopologyPlugin=topology/tree. Changes made by hand "
+			"get lost.\n");
+	write_comment(&t->out, "Written by ", writer);
+	write_comment(&t->out, "Fabric: ", snapshot);
 	for (size_t i = 0; i < t->f->missing_count; i++)
-		write_comment(t->out, "The discovery was incomplete: ", t->f->missing[i]);
+		write_comment(&t->out, "The discovery was incomplete: ", t->f->missing[i]);
 	if (t->report->unplaced_count)
-		write_comment(t->out, "Left out, on no switch: ", t->report->unplaced);
+		write_comment(&t->out, "Left out, on no switch: ", t->report->unplaced);
 	if (t->report->unknown_count)
-		write_comment(t->out, "Left out, not in the fabric: ", t->report->unknown);
+		write_comment(&t->out, "Left out, not in the fabric: ", t->report->unknown);
 	write_leaves(t);
 }
 
@@ -379,21 +382,20 @@ char *tree_conf_text(const struct fabric *f, const struct wanted *nodes, size_t 
 		     struct err *err)
 {
 	struct tree t = { .f = f, .nodes = nodes, .node_count = node_count, .report = report };
-	char *text = NULL;
-	size_t len = 0;
+	char *text;
 	int rc = check_names(f, err);
 
 	memset(report, 0, sizeof(*report));
 	if (rc < 0)
 		return NULL;
 	rc = prepare(&t);
-	t.out = rc == 0 ? open_memstream(&text, &len) : NULL;
-	if (!t.out)
-		rc = err_set(err, ENOMEM, "out of memory");
+	if (rc < 0)
+		err_set(err, ENOMEM, "out of memory");
 	else
 		rc = write_all(&t, writer, snapshot, err);
-	if (t.out && fclose(t.out) != 0 && rc == 0)
-		rc = err_set(err, ENOMEM, "out of memory");
+	text = io_end(&t.out);
+	if (rc == 0 && !text)
+		err_set(err, ENOMEM, "out of memory");
 	free(t.own);
 	free(t.host);
 	free(t.unit_hosts);

@@ -23,6 +23,7 @@
 #include <string.h>
 #include <unistd.h>
 
+#include "io.h"
 #include "text.h"
 
 #define PROCESSES_MAX 4096
@@ -268,7 +269,7 @@ static char *cgroup_file_of(const struct processes *p, const struct process_read
 {
 	const char *controllers = strchr(line, ':'),
 		   *path = controllers ? strchr(controllers + 1, ':') : NULL;
-	char mount[1024], *file = NULL;
+	char mount[1024], *file;
 	size_t len = path ? step_part(path + 1, p->job, p->step) : 0;
 	bool unified = path && path == controllers + 1;
 
@@ -278,13 +279,12 @@ static char *cgroup_file_of(const struct processes *p, const struct process_read
 	if (mount[0] == '\0')
 		return NULL;
 	/* v2: slurmstepd itself is in .../slurm, the tasks in .../user. */
-	if (asprintf(&file, "%s%.*s/%s", mount, (int)len, path + 1,
-		     unified ? "user/cpu.stat" : "cpuacct.usage") < 0 ||
-	    access(file, R_OK) < 0) {
-		free(file);
-		return NULL;
-	}
-	return file;
+	file = io_format("%s%.*s/%s", mount, (int)len, path + 1,
+			 unified ? "user/cpu.stat" : "cpuacct.usage");
+	if (file && access(file, R_OK) == 0)
+		return file;
+	free(file);
+	return NULL;
 }
 
 static void look_for_cgroup(struct processes *p, const struct process_reader *reader)

@@ -8,6 +8,28 @@
 #include <fcntl.h>
 #include <sys/stat.h>
 
+static void a_text_grows(void **state)
+{
+	struct io_text t = { 0 };
+	char *text;
+
+	(void)state;
+	for (int i = 0; i < 1000; i++)
+		io_add(&t, "%d%s", i % 10, i % 2 ? "" : ",");
+	io_add(&t, "%s", "");
+	assert_int_equal(t.used, 1500);
+	text = io_end(&t);
+	assert_int_equal(strlen(text), 1500);
+	assert_memory_equal(text, "0,12,34,56,78,90,1", 18);
+	free(text);
+	text = io_end(&t); /* an empty one is a text, too */
+	assert_string_equal(text, "");
+	free(text);
+	t.failed = true;
+	io_add(&t, "x");
+	assert_null(io_end(&t));
+}
+
 static void atomic_write(void **state)
 {
 	char *folder = test_folder(), *path = io_format("%s/file", folder), *text;
@@ -108,9 +130,8 @@ static void sentences(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(atomic_write),
-		cmocka_unit_test(bounded_read),
-		cmocka_unit_test(folders),
+		cmocka_unit_test(a_text_grows), cmocka_unit_test(atomic_write),
+		cmocka_unit_test(bounded_read), cmocka_unit_test(folders),
 		cmocka_unit_test(sentences),
 	};
 
