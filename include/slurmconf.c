@@ -78,27 +78,31 @@ static bool next_pair(const char **line, struct span *key, struct span *value)
 	return true;
 }
 
-/* A copy of what accepted characters of the word there are from its start; NULL when none. */
-static char *copy_word(struct span word, const char *others)
+/* A copy of what accepted characters of the word there are from its start; *copy is NULL for none.
+ */
+static int copy_word(struct span word, const char *others, char **copy)
 {
 	size_t len = 0;
 
 	while (len < word.len &&
 	       (isalnum((unsigned char)word.at[len]) || strchr(others, word.at[len])))
 		len++;
-	return len ? strndup(word.at, len) : NULL;
+	*copy = len ? strndup(word.at, len) : NULL;
+	return len && !*copy ? -ENOMEM : 0;
 }
 
-static void take_cluster(struct slurmconf *out, struct span value)
+static int take_cluster(struct slurmconf *out, struct span value)
 {
-	char *name = copy_word(value, "_-.");
+	char *name;
+	int rc = copy_word(value, "_-.", &name);
 
 	for (char *c = name; c && *c; c++)
 		*c = (char)tolower((unsigned char)*c);
 	if (!name)
-		return;
+		return rc;
 	free(out->cluster);
 	out->cluster = name;
+	return 0;
 }
 
 /* "name" or "name(address)". */
@@ -107,15 +111,16 @@ static int take_host(struct slurmconf *out, struct span value)
 	const char *open = memchr(value.at, '(', value.len);
 	char **more, *host;
 	bool known = false;
+	int rc;
 
 	if (open)
 		value = (struct span){ open + 1, (size_t)(value.at + value.len - open - 1) };
-	host = copy_word(value, "_-.:");
+	rc = copy_word(value, "_-.:", &host);
 	for (size_t i = 0; host && i < out->host_count; i++)
 		known |= strcmp(out->hosts[i], host) == 0;
 	if (!host || known || out->host_count == HOSTS_MAX) {
 		free(host);
-		return 0;
+		return rc;
 	}
 	more = reallocarray(out->hosts, out->host_count + 1, sizeof(*more));
 	if (!more) {
@@ -184,7 +189,7 @@ static int take_line(struct reader *r, const char *line, struct err *err)
 		if (is(key, "Include"))
 			return include(r, line, err);
 		if (is(key, "ClusterName"))
-			take_cluster(r->out, value);
+			rc = take_cluster(r->out, value);
 		else if (is(key, "SlurmctldHost"))
 			rc = take_host(r->out, value);
 		else if (is(key, "NodeName") && value.len && !is(value, "DEFAULT"))

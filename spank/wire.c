@@ -33,8 +33,10 @@ char *wire_cluster(const struct conf *conf)
 
 	if (conf->cluster && conf->cluster[0])
 		return strdup(conf->cluster);
-	slurmconf_load(conf->slurm_conf, &slurm, NULL);
-	cluster = strdup(slurm.cluster ? slurm.cluster : "-");
+	if (slurmconf_load(conf->slurm_conf, &slurm, NULL) == -ENOMEM)
+		cluster = NULL;
+	else
+		cluster = strdup(slurm.cluster ? slurm.cluster : "-");
 	slurmconf_clear(&slurm);
 	return cluster;
 }

@@ -864,16 +864,17 @@ static int common_name(const struct fabric *f, const size_t *switches, size_t n,
 		       const struct taken *switch_names, char name[NAME_ROOM])
 {
 	const char **names = calloc(n + 1, sizeof(*names));
+	int rc;
 
 	if (!names)
 		return -ENOMEM;
 	for (size_t i = 0; i < n; i++)
 		names[i] = f->switches[switches[i]].name;
-	names_common(names, n, name);
+	rc = names_common(names, n, name);
 	if (n > 1 && is_taken(switch_names, name))
 		name[0] = '\0';
 	free(names);
-	return 0;
+	return rc;
 }
 
 static const char *first_leaf(const struct fabric *f, const struct fabric_unit *unit)

@@ -5,6 +5,7 @@
 #include "names.h"
 
 #include <ctype.h>
+#include <errno.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -268,14 +269,16 @@ static bool has_letter(const char *text)
 	return *text != '\0';
 }
 
-void names_common(const char *const *names, size_t count, char common[NAME_ROOM])
+int names_common(const char *const *names, size_t count, char common[NAME_ROOM])
 {
 	const char **places = calloc(count + 1, sizeof(*places));
 	char kept[NAME_ROOM];
 	size_t n = 0, len;
-	bool equal, alike = places && count;
+	bool equal, alike = count > 0;
 
 	common[0] = '\0';
+	if (!places)
+		return -ENOMEM;
 	if (alike)
 		memcpy(places, names, count * sizeof(*places));
 	while (alike && *places[0]) {
@@ -295,4 +298,5 @@ void names_common(const char *const *names, size_t count, char common[NAME_ROOM]
 	if (!has_letter(common) || is_reserved(common))
 		common[0] = '\0';
 	free(places);
+	return 0;
 }

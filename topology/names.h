@@ -47,9 +47,9 @@ void names_switch_guid(uint64_t guid, char name[NAME_ROOM]);
 
 /*
  * What count names have in common when they are cut into letters, digits and the rest: of leaf-1-04
- * and leaf-2-04 it is leaf-04. "" when they are not made alike or nothing is left.
+ * and leaf-2-04 it is leaf-04. "" when they are not made alike or nothing is left. 0 or -ENOMEM.
  */
-void names_common(const char *const *names, size_t count, char common[NAME_ROOM]);
+int names_common(const char *const *names, size_t count, char common[NAME_ROOM]);
 
 /* strcmp() with numbers compared as numbers: mlx5_9 before mlx5_10. */
 int names_compare(const char *a, const char *b);
