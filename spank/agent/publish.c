@@ -61,13 +61,14 @@ static int send_map(struct publish *p, const struct map *map, struct err *err)
 {
 	json_object *object = map_to_json(map);
 	char *line = object ? json_line(object) : NULL;
+	int rc;
 
 	json_object_put(object);
 	if (!line)
 		return err_set(err, ENOMEM, "map: out of memory");
-	sender_put(p->with.sender, SPOOL_MAP, NULL, line);
+	rc = sender_put(p->with.sender, SPOOL_MAP, NULL, line);
 	free(line);
-	return 0;
+	return rc < 0 ? err_set(err, -rc, "it could not be kept to be sent") : 0;
 }
 
 static void make_map(struct publish *p)

@@ -329,7 +329,7 @@ struct sender *sender_start(const struct sender_way *way, struct spool *spool,
 	return NULL;
 }
 
-void sender_put(struct sender *s, enum spool_kind kind, const char *id, const char *json)
+int sender_put(struct sender *s, enum spool_kind kind, const char *id, const char *json)
 {
 	struct err err = { "" };
 	int rc = spool_put(s->spool, kind, id, json, &err);
@@ -345,6 +345,7 @@ void sender_put(struct sender *s, enum spool_kind kind, const char *id, const ch
 	else if (tell)
 		agent_say(&s->log, LOG_WARNING, "%s; %s", err.text,
 			  rc == 1 ? "kept in memory" : "memory is used up as well: lost");
+	return rc;
 }
 
 void sender_pause(struct sender *s, bool paused)

@@ -45,8 +45,11 @@ struct sender_way sender_to_server(struct conf *conf);
 struct sender *sender_start(const struct sender_way *way, struct spool *spool,
 			    const struct agent_log *log, struct err *err);
 
-/* Spools json and wakes the thread; what went wrong is logged, once until it is right again. */
-void sender_put(struct sender *s, enum spool_kind kind, const char *id, const char *json);
+/*
+ * Spools json and wakes the thread; what went wrong is logged, once until it is right again.
+ * Returns what spool_put() does: negative when it is lost.
+ */
+int sender_put(struct sender *s, enum spool_kind kind, const char *id, const char *json);
 
 /*
  * This node's clock minus sfabricctld's at now_ns (CLOCK_MONOTONIC), with a bound that grows with

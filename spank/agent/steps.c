@@ -56,7 +56,7 @@ struct step {
 	bool begun, ending, blind;
 	bool told;    /* sfabricctld has the begin */
 	bool settled; /* the timeline was started, or tried */
-	char partial[RECORD_TEXT]; /* known before the end; "" nothing */
+	char *partial; /* RECORD_TEXT bytes, the record's in the end; "" nothing is known yet */
 };
 
 struct steps {
@@ -89,6 +89,7 @@ static void step_free(struct step *step)
 	free(step->first.values);
 	free(step->first.valid);
 	summary_free(step->summary);
+	free(step->partial);
 	free(step);
 }
 
@@ -175,10 +176,13 @@ static struct record *record_of(const struct steps *s, const struct packet *p, s
 {
 	struct record *r = record_new();
 
-	if (!r || record_make_id(r->id, err) < 0 || !(r->node = strdup(s->with.node)) ||
-	    set_gpus(r, p) < 0) {
-		if (r && r->node)
-			err_set(err, ENOMEM, "out of memory");
+	if (!r || !(r->node = strdup(s->with.node)) || set_gpus(r, p) < 0 ||
+	    (p->class[0] && !(r->class = strdup(p->class)))) {
+		err_set(err, ENOMEM, "out of memory");
+		record_free(r);
+		return NULL;
+	}
+	if (record_make_id(r->id, err) < 0) {
 		record_free(r);
 		return NULL;
 	}
@@ -190,7 +194,6 @@ static struct record *record_of(const struct steps *s, const struct packet *p, s
 	r->tasks = p->tasks;
 	r->cores = p->cores;
 	r->begin_ns = r->end_ns = p->began_ns;
-	r->class = p->class[0] ? strdup(p->class) : NULL;
 	return r;
 }
 
@@ -231,12 +234,28 @@ static void start_timeline(struct steps *s, struct step *step)
 	free(path);
 }
 
-/* A name more in shared_with, each once and not for ever. */
-static void add_shared(struct record *r, const struct record *with)
+/* Keeps the first sentence. */
+__attribute__((format(printf, 2, 3))) static void set_partial(struct step *step, const char *fmt,
+							      ...)
 {
-	char step[STEP_TEXT], name[32];
+	va_list ap;
 
-	snprintf(name, sizeof(name), "%u.%s", with->job, step_format(with->step, step));
+	if (step->partial[0])
+		return;
+	va_start(ap, fmt);
+	vsnprintf(step->partial, RECORD_TEXT, fmt, ap);
+	va_end(ap);
+}
+
+#define OUT_OF_MEMORY "sfabricd was out of memory"
+
+/* A name more in shared_with, each once and not for ever. */
+static void add_shared(struct step *step, const struct record *with)
+{
+	struct record *r = step->record;
+	char text[STEP_TEXT], name[32];
+
+	snprintf(name, sizeof(name), "%u.%s", with->job, step_format(with->step, text));
 	for (size_t i = 0; i < r->shared_count; i++)
 		if (!strcmp(r->shared_with[i], name))
 			return;
@@ -246,6 +265,8 @@ static void add_shared(struct record *r, const struct record *with)
 		r->shared_with = calloc(RECORD_SHARED, sizeof(*r->shared_with));
 	if (r->shared_with && (r->shared_with[r->shared_count] = strdup(name)))
 		r->shared_count++;
+	else
+		set_partial(step, OUT_OF_MEMORY);
 }
 
 /*
@@ -296,7 +317,8 @@ static struct step *step_new(struct steps *s, const struct packet *p, struct err
 	step->record = record_of(s, p, err);
 	step->interval_ns = interval_of(s->with.conf, p->sample);
 	step->summary = summary_new(step->interval_ns);
-	if (step->record && step->summary &&
+	step->partial = calloc(1, RECORD_TEXT);
+	if (step->record && step->summary && step->partial &&
 	    summary_add_series(step->summary, &processes_series) == 0)
 		return step;
 	if (step->record)
@@ -332,8 +354,8 @@ struct step *steps_begin(struct steps *s, const struct packet *p, pid_t stepd)
 	for (struct step *other = s->first; other; other = other->next) {
 		if (other->ending)
 			continue;
-		add_shared(other->record, step->record);
-		add_shared(step->record, other->record);
+		add_shared(other, step->record);
+		add_shared(step, other->record);
 	}
 	step->next = s->first;
 	s->first = step;
@@ -349,19 +371,6 @@ void steps_task(struct steps *s, struct step *step, pid_t pid)
 
 /* --- end ----------------------------------------------------------------------------------------
  */
-
-/* Keeps the first sentence. */
-__attribute__((format(printf, 2, 3))) static void set_partial(struct step *step, const char *fmt,
-							      ...)
-{
-	va_list ap;
-
-	if (step->partial[0])
-		return;
-	va_start(ap, fmt);
-	vsnprintf(step->partial, sizeof(step->partial), fmt, ap);
-	va_end(ap);
-}
 
 static void explain_gaps(struct steps *s, struct step *step)
 {
@@ -415,16 +424,18 @@ static void set_clock(struct steps *s, struct record *r)
 		sender_clock(s->with.sender, io_mono_ns(), &r->clock_offset_ns, &r->clock_bound_ns);
 }
 
-static void send_record(struct steps *s, const struct record *r)
+/* False: it is lost, and may be made again. */
+static bool send_record(struct steps *s, const struct record *r)
 {
 	char *line = record_line(r), step[STEP_TEXT];
+	int code = line ? 0 : errno;
+	bool sent = line && sender_put(s->with.sender, SPOOL_RECORD, r->id, line) >= 0;
 
-	if (line)
-		sender_put(s->with.sender, SPOOL_RECORD, r->id, line);
-	else
+	if (!line)
 		agent_say(s->with.log, LOG_ERR, "%u.%s: no record: %s", r->job,
-			  step_format(r->step, step), strerror(errno));
+			  step_format(r->step, step), strerror(code));
 	free(line);
+	return sent || code == E2BIG;
 }
 
 /* The step leaves the table, and its record goes. */
@@ -445,18 +456,20 @@ static void finish(struct steps *s, struct step *step)
 	r->cost_us = process_cpu_us() - step->cost_begin_us;
 	explain_gaps(s, step);
 	if (!step->blind && summary_fill(step->summary, r) < 0)
-		set_partial(step, "sfabricd was out of memory");
+		set_partial(step, OUT_OF_MEMORY);
 	if (!step->blind && summary_trouble(step->summary, trouble, sizeof(trouble)))
 		set_partial(step, "%s", trouble);
-	if (step->partial[0])
-		r->partial = strdup(step->partial);
+	if (step->partial[0]) {
+		r->partial = step->partial;
+		step->partial = NULL;
+	}
 	if (step->due_ns && step->ended_mono_ns - step->due_ns > step->interval_ns)
 		r->missed += (uint32_t)((step->ended_mono_ns - step->due_ns) / step->interval_ns);
 	set_clock(s, r);
 	/* In this order a kill at any moment neither loses the record nor makes another of it. */
 	seal_timeline(s, step);
-	send_record(s, r);
-	finish_timeline(s, step);
+	if (send_record(s, r))
+		finish_timeline(s, step);
 	step_free(step);
 	set_grid(s);
 }
@@ -508,7 +521,10 @@ void steps_end_alone(struct steps *s, const struct packet *end)
 	r->interval_ns = interval_of(s->with.conf, end->sample);
 	r->partial = strdup("sfabricd did not follow the step from its begin to its end");
 	set_clock(s, r);
-	send_record(s, r);
+	if (r->partial)
+		send_record(s, r);
+	else
+		agent_say(s->with.log, LOG_WARNING, "job %u: no record: out of memory", end->job);
 	record_free(r);
 }
 
@@ -813,7 +829,7 @@ static int replay(struct timeline_view *v, struct summary *summary, struct err *
 	if (r->elapsed_ns < 0)
 		r->elapsed_ns = 0;
 	/* A row that breaks off: what came before it stands. */
-	return rc < 0 && r->samples == 0 ? rc : summary_fill(summary, r);
+	return rc == -ENOMEM || (rc < 0 && r->samples == 0) ? rc : summary_fill(summary, r);
 }
 
 /* The record of an unfinished timeline out of what was sampled; 0 or a negative errno. */
@@ -831,7 +847,7 @@ static int rebuild(struct timeline_view *v, struct err *err)
 	r->partial = strdup(io_boot_id(boot, NULL) == 0 && strcmp(boot, v->boot_id)
 				    ? "the node was rebooted"
 				    : "sfabricd was restarted");
-	return 0;
+	return r->partial ? 0 : err_set(err, ENOMEM, "out of memory");
 }
 
 /* A file that is no timeline is put aside, where trimming finds it. */
@@ -840,8 +856,7 @@ static void put_aside(const char *path)
 	char *bad = io_format("%s.bad", path), *wal = io_format("%s-wal", path),
 	     *shm = io_format("%s-shm", path);
 
-	if (bad && wal && shm) {
-		rename(path, bad);
+	if (bad && wal && shm && (rename(path, bad) == 0 || errno == ENOENT)) {
 		unlink(wal);
 		unlink(shm);
 	}
@@ -854,11 +869,14 @@ static void put_aside(const char *path)
 static void recover_file(struct steps *s, const char *name)
 {
 	char *path = io_format("%s/%s", s->with.timelines, name);
-	struct timeline_view *v = path ? timeline_open(path, NULL) : NULL;
 	struct err err = { "" };
+	struct timeline_view *v = path ? timeline_open(path, &err) : NULL;
 	struct record *r = NULL;
+	int rc = v ? 0 : -errno;
 
-	if (v && (v->final || rebuild(v, &err) == 0)) {
+	if (v && !v->final)
+		rc = rebuild(v, &err);
+	if (rc == 0) {
 		r = v->record;
 		v->record = NULL;
 	}
@@ -867,12 +885,14 @@ static void recover_file(struct steps *s, const char *name)
 			  name);
 	timeline_view_free(v); /* before the file is closed for good: SQLite wants it alone */
 	if (r) {
-		send_record(s, r);
-		if (timeline_close_file(path, r, &err) < 0)
+		if (send_record(s, r) && timeline_close_file(path, r, &err) < 0)
 			timeline_trouble(s, &err);
-	} else if (path) {
-		agent_say(s->with.log, LOG_WARNING, "%s: can't be read, put aside", path);
+	} else if (path && (rc == -EPROTO || (access(path, F_OK) < 0 && errno == ENOENT))) {
+		agent_say(s->with.log, LOG_WARNING, "%s; put aside", err.text);
 		put_aside(path);
+	} else {
+		agent_say(s->with.log, LOG_WARNING, "%s: left for the next start: %s", name,
+			  path ? err.text : "out of memory");
 	}
 	record_free(r);
 	free(path);

@@ -43,7 +43,8 @@ static const char *const kinds[] = { "begin", "grid", "end" };
 struct timeline {
 	sqlite3 *db;
 	sqlite3_stmt *insert;
-	char *path;
+	char *path, *wal;
+	bool made; /* the file is ours */
 	size_t series_count;
 };
 
@@ -54,6 +55,8 @@ static int fail(sqlite3 *db, const char *path, const char *what, struct err *err
 	/* A full disk is SQLITE_FULL as well as our own limit is. */
 	if (code == SQLITE_FULL)
 		code = sqlite3_system_errno(db) == ENOSPC ? ENOSPC : EFBIG;
+	else if (code == SQLITE_CORRUPT || code == SQLITE_NOTADB)
+		code = EPROTO;
 	else
 		code = code == SQLITE_NOMEM ? ENOMEM : EIO;
 	return err_set(err, code, "%s: %s: %s", path, what, sqlite3_errmsg(db));
@@ -126,15 +129,23 @@ static int limit_size(struct timeline *t, uint64_t max_bytes, struct err *err)
 	return 0;
 }
 
+/* What is not finished keeps its WAL, by which the next run knows that it must look. */
+static void keep_wal(sqlite3 *db)
+{
+	sqlite3_db_config(db, SQLITE_DBCONFIG_NO_CKPT_ON_CLOSE, 1, NULL);
+}
+
 static int open_new(struct timeline *t, struct err *err)
 {
 	int rc = make_private(t->path, err);
 
 	if (rc < 0)
 		return rc;
+	t->made = true;
 	if (sqlite3_open_v2(t->path, &t->db, SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX, NULL) !=
 	    SQLITE_OK)
 		return fail(t->db, t->path, "open", err);
+	keep_wal(t->db);
 	if (sqlite3_exec(t->db, schema, NULL, NULL, NULL) != SQLITE_OK)
 		return fail(t->db, t->path, "schema", err);
 	return 0;
@@ -147,9 +158,9 @@ struct timeline *timeline_create(const char *path, const struct record *head, ui
 	struct timeline *t = calloc(1, sizeof(*t));
 	int rc;
 
-	if (!t || !(t->path = strdup(path))) {
+	if (!t || !(t->path = strdup(path)) || !(t->wal = io_format("%s-wal", path))) {
 		err_set(err, ENOMEM, "%s: out of memory", path);
-		free(t);
+		timeline_free(t);
 		return NULL;
 	}
 	rc = open_new(t, err);
@@ -159,7 +170,7 @@ struct timeline *timeline_create(const char *path, const struct record *head, ui
 		rc = fail(t->db, t->path, "samples", err);
 	if (rc == 0)
 		return t;
-	if (t->db) /* else the file is not ours */
+	if (t->made)
 		timeline_discard(t);
 	else
 		timeline_free(t);
@@ -174,17 +185,14 @@ void timeline_free(struct timeline *t)
 	sqlite3_finalize(t->insert);
 	sqlite3_close(t->db);
 	free(t->path);
+	free(t->wal);
 	free(t);
 }
 
 void timeline_discard(struct timeline *t)
 {
-	char *wal = io_format("%s-wal", t->path);
-
 	unlink(t->path);
-	if (wal)
-		unlink(wal);
-	free(wal);
+	unlink(t->wal);
 	timeline_free(t);
 }
 
@@ -327,8 +335,10 @@ static int open_old(const char *path, sqlite3 **db, struct err *err)
 	*db = NULL;
 	if (sqlite3_open_v2(path, db,
 			    SQLITE_OPEN_READWRITE | SQLITE_OPEN_NOMUTEX | SQLITE_OPEN_NOFOLLOW,
-			    NULL) != SQLITE_OK ||
-	    sqlite3_exec(*db,
+			    NULL) != SQLITE_OK)
+		return fail(*db, path, "open", err);
+	keep_wal(*db);
+	if (sqlite3_exec(*db,
 			 "PRAGMA trusted_schema=OFF; PRAGMA cell_size_check=ON;"
 			 "PRAGMA synchronous=OFF; PRAGMA cache_size=16",
 			 NULL, NULL, NULL) != SQLITE_OK)
@@ -336,52 +346,81 @@ static int open_old(const char *path, sqlite3 **db, struct err *err)
 	return 0;
 }
 
-/* A copy of meta's value; NULL when it is not there. */
-static char *get_meta(sqlite3 *db, const char *key)
+/* A text column until the next step; NULL where there is none. *rc becomes -ENOMEM without memory.
+ */
+static const char *column(sqlite3_stmt *st, int i, int *rc)
+{
+	const char *text = (const char *)sqlite3_column_text(st, i);
+
+	if (!text && sqlite3_errcode(sqlite3_db_handle(st)) == SQLITE_NOMEM)
+		*rc = -ENOMEM;
+	return text;
+}
+
+/* A copy of meta's value, NULL when it is not there. *rc keeps the first failure. */
+static char *get_meta(sqlite3 *db, const char *path, const char *key, int *rc, struct err *err)
 {
 	sqlite3_stmt *st = NULL;
+	const char *text = NULL;
 	char *value = NULL;
+	int step;
 
-	if (sqlite3_prepare_v2(db, "SELECT value FROM meta WHERE key=?1", -1, &st, NULL) ==
-		    SQLITE_OK &&
-	    sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC) == SQLITE_OK &&
-	    sqlite3_step(st) == SQLITE_ROW && sqlite3_column_text(st, 0))
-		value = strdup((const char *)sqlite3_column_text(st, 0));
+	if (*rc < 0)
+		return NULL;
+	step = sqlite3_prepare_v2(db, "SELECT value FROM meta WHERE key=?1", -1, &st, NULL);
+	if (step == SQLITE_OK)
+		step = sqlite3_bind_text(st, 1, key, -1, SQLITE_STATIC);
+	if (step == SQLITE_OK)
+		step = sqlite3_step(st);
+	if (step == SQLITE_ROW)
+		text = column(st, 0, rc);
+	else if (step != SQLITE_DONE)
+		*rc = fail(db, path, "meta", err);
+	value = text ? strdup(text) : NULL;
+	if (*rc == -ENOMEM || (text && !value))
+		*rc = err_set(err, ENOMEM, "%s: out of memory", path);
 	sqlite3_finalize(st);
 	return value;
 }
 
-static int read_meta(struct timeline_view *v, struct err *err)
+static int take_meta(struct timeline_view *v, const char *format, const char *version,
+		     const char *line, const char *boot, struct err *err)
 {
-	sqlite3 *db = v->state->db;
 	const char *path = v->state->path;
-	char *format = get_meta(db, "format"), *version = get_meta(db, "version");
-	char *line = get_meta(db, "record"), *final = get_meta(db, "final");
-	char *boot = get_meta(db, "boot_id");
-	int rc = 0;
 
 	if (!format || strcmp(format, TIMELINE_FORMAT) != 0 || !version || atoi(version) < 1 ||
 	    !line || !boot || strlen(boot) != 36)
-		rc = err_set(err, EPROTO, "%s: is no timeline", path);
-	else if (atoi(version) > TIMELINE_VERSION)
-		rc = err_set(err, EPROTO,
-			     "%s: written by a newer slurm-fabric; update this program", path);
-	else if (!(v->record = record_parse(line, strlen(line), path, err)))
-		rc = -EPROTO;
-	else
-		memcpy(v->boot_id, boot, sizeof(v->boot_id));
-	v->final = final && !strcmp(final, "1");
-	free(format);
-	free(version);
-	free(line);
-	free(final);
-	free(boot);
+		return err_set(err, EPROTO, "%s: is no timeline", path);
+	if (atoi(version) > TIMELINE_VERSION)
+		return err_set(err, EPROTO,
+			       "%s: written by a newer slurm-fabric; update this program", path);
+	v->record = record_parse(line, strlen(line), path, err);
+	if (!v->record)
+		return errno == ENOMEM ? -ENOMEM : -EPROTO;
+	memcpy(v->boot_id, boot, sizeof(v->boot_id));
+	return 0;
+}
+
+static int read_meta(struct timeline_view *v, struct err *err)
+{
+	static const char *const keys[] = { "format", "version", "record", "boot_id", "final" };
+	char *values[sizeof(keys) / sizeof(keys[0])];
+	int rc = 0;
+
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		values[i] = get_meta(v->state->db, v->state->path, keys[i], &rc, err);
+	if (rc == 0)
+		rc = take_meta(v, values[0], values[1], values[2], values[3], err);
+	v->final = values[4] && !strcmp(values[4], "1");
+	for (size_t i = 0; i < sizeof(keys) / sizeof(keys[0]); i++)
+		free(values[i]);
 	return rc;
 }
 
-static const char *column(sqlite3_stmt *st, int i)
+/* One of a series' names, which are short. */
+static const char *name_column(sqlite3_stmt *st, int i, int *rc)
 {
-	const char *text = (const char *)sqlite3_column_text(st, i);
+	const char *text = column(st, i, rc);
 
 	return text && strlen(text) < 256 ? text : NULL;
 }
@@ -397,8 +436,10 @@ static const char *source_name(const char *name)
 static int read_series_row(struct timeline_view *v, sqlite3_stmt *st)
 {
 	struct series *more = reallocarray(v->series, v->series_count + 1, sizeof(*more)), *s;
-	const char *name = column(st, 2), *device = column(st, 3), *meaning = column(st, 4);
-	const char *scope = column(st, 7), *behaviour = column(st, 9);
+	int rc = 0;
+	const char *source = name_column(st, 1, &rc), *name = name_column(st, 2, &rc);
+	const char *device = name_column(st, 3, &rc), *meaning = name_column(st, 4, &rc);
+	const char *scope = name_column(st, 7, &rc), *behaviour = name_column(st, 9, &rc);
 	int64_t scale = sqlite3_column_int64(st, 6);
 	int width = sqlite3_column_int(st, 8);
 
@@ -407,11 +448,13 @@ static int read_series_row(struct timeline_view *v, sqlite3_stmt *st)
 	v->series = more;
 	s = &more[v->series_count];
 	memset(s, 0, sizeof(*s));
+	if (rc < 0)
+		return rc;
 	if (sqlite3_column_int64(st, 0) != (int64_t)v->series_count || !name || !device ||
 	    !meaning || !meaning_parse(meaning, &s->meaning) || !scope || !behaviour || scale < 1 ||
 	    scale > UINT32_MAX || width < 1 || width > 64 || v->series_count >= SOURCE_MAX_SERIES)
 		return -EPROTO;
-	s->source = source_name(column(st, 1));
+	s->source = source_name(source);
 	s->scope = strcmp(scope, series_scope_name(SCOPE_OWN)) ? SCOPE_NODE : SCOPE_OWN;
 	s->behaviour = strcmp(behaviour, series_behaviour_name(SERIES_SATURATES))
 			       ? SERIES_WRAPS
@@ -502,18 +545,23 @@ int timeline_next(struct timeline_view *v, struct timeline_sample *sample, struc
 {
 	struct timeline_view_state *state = v->state;
 	int step = sqlite3_step(state->samples);
+	const char *kind;
 	const void *blob;
 	long count;
+	int rc = 0;
 
 	if (step == SQLITE_DONE)
 		return 0;
 	if (step != SQLITE_ROW)
 		return fail(state->db, state->path, "samples", err);
+	kind = column(state->samples, 2, &rc);
 	blob = sqlite3_column_blob(state->samples, 3);
+	if (rc < 0 || (!blob && sqlite3_errcode(state->db) == SQLITE_NOMEM))
+		return err_set(err, ENOMEM, "%s: out of memory", state->path);
 	count = blob ? timeline_unpack(blob, (size_t)sqlite3_column_bytes(state->samples, 3),
 				       state->values, state->valid, v->series_count)
 		     : 0;
-	if (count < 0 || !kind_parse(column(state->samples, 2), &sample->kind))
+	if (count < 0 || !kind_parse(kind, &sample->kind))
 		return err_set(err, EPROTO, "%s: a sample is broken", state->path);
 	sample->t_ns = sqlite3_column_int64(state->samples, 0);
 	sample->mono_ns = sqlite3_column_int64(state->samples, 1);
