@@ -63,6 +63,7 @@ struct worker {
 	_Atomic(const struct hazard *) hazard;
 	struct hazard processes; /* what a process_reader reads at the moment */
 	char processes_path[PATH_MAX];
+	struct watch *held[WATCHES_MAX]; /* by the pass that is under way */
 	char text[FILE_TEXT];
 };
 
@@ -93,6 +94,7 @@ struct sampler {
 	size_t old_count;
 	struct process_scan scan;
 	int64_t rare_ns, scan_ns;
+	bool incomplete; /* not all series could be had: again with the next rare pass */
 	atomic_bool scan_hung;
 	atomic_bool source_hung[16];
 	struct hazard source_hazard[16];
@@ -204,14 +206,19 @@ static void drop_known(const struct sampler_series *all, struct source_file *fil
 	file->count = kept;
 }
 
-/* A longer table of all series; the old one stays for passes that point to it. NULL: no room. */
+static bool has_room(const struct sampler *s, size_t more)
+{
+	return (s->series ? s->series->count : 0) + more <= SOURCE_MAX_SERIES &&
+	       s->old_count < sizeof(s->old) / sizeof(s->old[0]);
+}
+
+/* A longer table of all series; the old one stays for passes that point to it. NULL without memory.
+ */
 static struct sampler_series *grow(struct sampler *s, size_t more)
 {
 	size_t count = s->series ? s->series->count : 0;
 	struct sampler_series *all;
 
-	if (count + more > SOURCE_MAX_SERIES || s->old_count == sizeof(s->old) / sizeof(s->old[0]))
-		return NULL;
 	all = calloc(1, sizeof(*all));
 	if (all)
 		all->list = calloc(count + more + 1, sizeof(*all->list));
@@ -225,7 +232,8 @@ static struct sampler_series *grow(struct sampler *s, size_t more)
 	return all;
 }
 
-static void take_over(struct sampler *s, struct source_list *found)
+/* 0, or -ENOMEM when some are not known yet. */
+static int take_over(struct sampler *s, struct source_list *found)
 {
 	struct sampler_series *all;
 	struct source_file **more;
@@ -235,13 +243,15 @@ static void take_over(struct sampler *s, struct source_list *found)
 		drop_known(s->series, found->files[i]);
 		fresh += found->files[i]->count;
 	}
-	if (fresh == 0 || !(all = grow(s, fresh)))
-		return;
+	if (fresh == 0 || !has_room(s, fresh))
+		return 0;
+	if (!(all = grow(s, fresh)))
+		return -ENOMEM;
 	more = reallocarray(s->files.files, s->files.count + found->count, sizeof(*more));
 	if (!more) {
 		free(all->list);
 		free(all);
-		return;
+		return -ENOMEM;
 	}
 	s->files.files = more;
 	for (size_t i = 0; i < found->count; i++) {
@@ -258,28 +268,33 @@ static void take_over(struct sampler *s, struct source_list *found)
 	if (s->series)
 		s->old[s->old_count++] = s->series;
 	s->series = all;
+	return 0;
 }
 
 /* False: abandoned. */
 static bool find_series(struct worker *w)
 {
 	struct sampler *s = w->sampler;
+	bool incomplete = false;
 
 	for (size_t i = 0; sources[i]; i++) {
 		struct source_list found = { NULL, 0 };
+		int rc;
 
 		if (atomic_load(&s->source_hung[i]))
 			continue;
 		s->source_hazard[i] = (struct hazard){ sources[i]->name, &s->source_hung[i] };
 		enter(w, &s->source_hazard[i]);
-		sources[i]->discover(s->root, &found);
+		rc = sources[i]->discover(s->root, &found);
 		if (!leave(w)) {
 			source_list_free(&found);
 			return false;
 		}
-		take_over(s, &found);
+		/* a part of what there is could be a part of a disk's series */
+		incomplete |= rc < 0 || take_over(s, &found) < 0;
 		source_list_free(&found);
 	}
+	s->incomplete = incomplete;
 	return true;
 }
 
@@ -469,7 +484,7 @@ static struct sampler_pass *take_pass(struct worker *w, struct watch **held, siz
 	int64_t now = io_mono_ns();
 	bool rare = extra || now - s->rare_ns >= RARE_NS;
 
-	*gone = rescan && !find_series(w);
+	*gone = (rescan || (s->incomplete && rare)) && !find_series(w);
 	if (*gone) {
 		hand_back(w);
 		return NULL;
@@ -493,26 +508,25 @@ static void *work(void *arg)
 {
 	struct worker *w = arg;
 	struct sampler *s = w->sampler;
-	struct watch **held = calloc(WATCHES_MAX, sizeof(*held));
 	bool grid = false, gone = false;
 
 	pthread_mutex_lock(&s->lock);
-	while (held && wait_due(s, w, &grid)) {
+	while (wait_due(s, w, &grid)) {
 		uint64_t ticket = s->requested;
 		bool extra = ticket > s->served && io_mono_ns() >= s->extra_ns + EXTRA_GAP_NS;
 		bool rescan = s->rescan;
 		int64_t nominal = grid ? s->nominal_ns : 0;
-		size_t count = hold_watches(s, held);
+		size_t count = hold_watches(s, w->held);
 		struct sampler_pass *pass;
 
 		s->rescan = false;
 		if (extra)
 			s->extra_ns = io_mono_ns();
 		pthread_mutex_unlock(&s->lock);
-		pass = take_pass(w, held, count, rescan, grid, extra, &gone);
+		pass = take_pass(w, w->held, count, rescan, grid, extra, &gone);
 		pthread_mutex_lock(&s->lock);
 		for (size_t i = 0; i < count; i++)
-			release(held[i]);
+			release(w->held[i]);
 		if (gone)
 			break;
 		if (grid)
@@ -528,7 +542,6 @@ static void *work(void *arg)
 	if (gone)
 		s->abandoned--;
 	pthread_mutex_unlock(&s->lock);
-	free(held);
 	if (gone) { /* nobody waits for this thread */
 		pthread_detach(pthread_self());
 		free(w);

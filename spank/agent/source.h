@@ -54,7 +54,10 @@ struct source_list;
 
 struct source {
 	const char *name;
-	/* Appends the files below root to list. What is not there is no error. 0 or -ENOMEM. */
+	/*
+	 * Appends the files below root to list. What is not there is no error. 0, or a negative
+	 * errno when there may be more than what is in the list.
+	 */
 	int (*discover)(const char *root, struct source_list *list);
 	/*
 	 * Reads the file's series out of its text (NUL-terminated): values[i] and true in valid[i]
@@ -97,6 +100,12 @@ int source_add_series(struct source_file *file, const struct series *like, const
 
 void source_file_free(struct source_file *file); /* closes it as well */
 void source_list_free(struct source_list *list);
+
+/* Whether an errno is the want of something of ours, and says nothing of the file. */
+bool source_passing(int code);
+
+/* A path of at most PATH_MAX bytes, for a question that must not fail for want of memory. */
+bool source_path(char *path, const char *fmt, ...) __attribute__((format(printf, 2, 3)));
 
 /*
  * Reads a counter file from its begin into buf, as many whole lines as fit, and ends them with NUL:

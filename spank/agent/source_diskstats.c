@@ -9,6 +9,7 @@
  * again.
  */
 #include <errno.h>
+#include <limits.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -66,18 +67,14 @@ static bool whole_disk(const char *root, const char *name)
 	static const char *const others[] = {
 		"loop", "ram", "zram", "dm-", "md", "sr", "fd", "drbd"
 	};
-	char *path;
-	bool whole;
+	char path[PATH_MAX];
 
 	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
 		if (begins(name, others[i]))
 			return false;
 	if (strchr(name, '/') || name[0] == '.')
 		return false;
-	path = io_format("%s/sys/block/%s", root, name);
-	whole = path && access(path, F_OK) == 0;
-	free(path);
-	return whole;
+	return source_path(path, "%s/sys/block/%s", root, name) && access(path, F_OK) == 0;
 }
 
 static int add_disk(struct source_file *file, const char *name)
@@ -109,10 +106,12 @@ static int discover(const char *root, struct source_list *list)
 
 	if (!path)
 		return rc;
-	if (io_read(path, DISKSTATS_MAX, &text, &len, NULL) < 0) {
+	rc = io_read(path, DISKSTATS_MAX, &text, &len, NULL);
+	if (rc < 0) {
 		free(path);
-		return 0;
+		return source_passing(-rc) ? rc : 0;
 	}
+	rc = -ENOMEM;
 	file = source_add_file(list, &source_diskstats, path);
 	if (file)
 		rc = add_disks(root, text, file);

@@ -13,6 +13,7 @@
  */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <stdlib.h>
 #include <string.h>
@@ -130,10 +131,11 @@ struct port {
 /* The driver's table by its name or, in a tree without the link, by the device's; NULL unknown. */
 static const struct row *find_rows(const char *device_folder, const char *device)
 {
-	char *path = io_format("%s/device/driver", device_folder), target[PATH_MAX];
-	ssize_t len = path ? readlink(path, target, sizeof(target) - 1) : -1;
+	char path[PATH_MAX], target[PATH_MAX];
+	ssize_t len = -1;
 
-	free(path);
+	if (source_path(path, "%s/device/driver", device_folder))
+		len = readlink(path, target, sizeof(target) - 1);
 	if (len > 0) {
 		const char *slash;
 
@@ -151,11 +153,9 @@ static const struct row *find_rows(const char *device_folder, const char *device
 
 static bool has(const struct port *port, const char *file)
 {
-	char *path = io_format("%s/%s", port->folder, file);
-	bool there = path && access(path, F_OK) == 0;
+	char path[PATH_MAX];
 
-	free(path);
-	return there;
+	return source_path(path, "%s/%s", port->folder, file) && access(path, F_OK) == 0;
 }
 
 /* What pma_rows can't know: how wide this port's data counters are. */
@@ -217,18 +217,22 @@ static int add_port(const struct port *port, const struct row *rows, struct sour
 	return 0;
 }
 
-/* True when ports/N/link_layer says Ethernet. */
-static bool is_ethernet(const char *folder)
+/* Whether ports/N/link_layer, if it is there, says Ethernet; a negative errno when it can't be
+ * read. */
+static int is_ethernet(const char *folder)
 {
-	char *path = io_format("%s/link_layer", folder), *text = NULL;
-	bool ethernet = false;
-	size_t len;
+	char path[PATH_MAX], text[64];
+	int fd, rc = 0;
 
-	if (path && io_read(path, 4096, &text, &len, NULL) == 0)
-		ethernet = !strncmp(text, "Ethernet", 8);
-	free(text);
-	free(path);
-	return ethernet;
+	if (!source_path(path, "%s/link_layer", folder))
+		return 0;
+	fd = open(path, O_RDONLY | O_CLOEXEC);
+	if (fd < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (source_read(fd, text, sizeof(text)) < 0)
+		rc = -errno;
+	close(fd);
+	return rc ? rc : !strncmp(text, "Ethernet", 8);
 }
 
 static void free_names(char **names, size_t count)
@@ -243,7 +247,10 @@ static int by_name(const void *a, const void *b)
 	return strverscmp(*(char *const *)a, *(char *const *)b);
 }
 
-/* The names in folder, sorted, at most max; free_names() frees them. No folder: no names. */
+/*
+ * The names in folder, sorted, at most max; free_names() frees them. No folder: no names. 0 or a
+ * negative errno.
+ */
 static int list_names(const char *folder, size_t max, char ***names, size_t *count)
 {
 	DIR *dir = opendir(folder);
@@ -253,7 +260,7 @@ static int list_names(const char *folder, size_t max, char ***names, size_t *cou
 	*names = NULL;
 	*count = 0;
 	if (!dir)
-		return 0;
+		return source_passing(errno) ? -errno : 0;
 	*names = calloc(max, sizeof(**names));
 	rc = *names ? 0 : -ENOMEM;
 	while (rc == 0 && *count < max && (entry = readdir(dir))) {
@@ -284,12 +291,14 @@ static int add_device(const char *root, const char *device, struct source_list *
 		char *name = io_format("%s:%s", device, names[i]);
 		struct port port = { .folder = path, .name = name };
 
-		rc = path && name ? 0 : -ENOMEM;
-		if (rc == 0) {
-			port.ethernet = is_ethernet(path);
+		rc = path && name ? is_ethernet(path) : -ENOMEM;
+		if (rc >= 0) {
+			port.ethernet = rc;
 			port.extended = has(&port, "counters/unicast_rcv_packets");
 			port.bytes = has(&port, "counters/port_rcv_data");
 			rc = add_port(&port, rows, list);
+		} else if (!source_passing(-rc)) {
+			rc = 0; /* what its counters mean is not known */
 		}
 		free(path);
 		free(name);

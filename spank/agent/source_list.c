@@ -6,6 +6,9 @@
  * A new source is one file with a struct source and one line in the table here.
  */
 #include <errno.h>
+#include <limits.h>
+#include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <unistd.h>
@@ -104,6 +107,22 @@ void source_list_free(struct source_list *list)
 	free(list->files);
 	list->files = NULL;
 	list->count = 0;
+}
+
+bool source_passing(int code)
+{
+	return code == ENOMEM || code == EMFILE || code == ENFILE;
+}
+
+bool source_path(char *path, const char *fmt, ...)
+{
+	va_list ap;
+	int len;
+
+	va_start(ap, fmt);
+	len = vsnprintf(path, PATH_MAX, fmt, ap);
+	va_end(ap);
+	return len >= 0 && len < PATH_MAX;
 }
 
 /* Counter files can seek; where one can't, it is read as it comes. */
