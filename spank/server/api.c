@@ -153,7 +153,9 @@ static uid_t owner_of(const struct store_job *job)
 	json_object *object =
 		job->facts ? json_parse(job->facts, strlen(job->facts), "store", NULL) : NULL;
 	struct json_reader r = { .source = "store" };
-	int64_t uid = object ? json_read_int(&r, object, "uid", 0, UINT32_MAX) : job->uid;
+	int64_t uid = job->facts && !object ? 0
+		      : object		    ? json_read_int(&r, object, "uid", 0, UINT32_MAX)
+					    : job->uid;
 
 	json_object_put(object);
 	return r.rc < 0 ? job->uid : (uid_t)uid;

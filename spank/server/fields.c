@@ -215,26 +215,23 @@ static json_object *request_for(const struct service *s, const char *op, uint32_
 	return NULL;
 }
 
-static struct job_facts *facts_of(const struct store_job *job)
+/* What is known of the job; NULL, and *rc -ENOMEM when there is only no memory for it. */
+static struct job_facts *facts_of(const struct store_job *job, int *rc)
 {
 	json_object *object =
 		job->facts ? json_parse(job->facts, strlen(job->facts), "store", NULL) : NULL;
 	struct job_facts *f = object ? job_facts_from_json(object, NULL) : NULL;
 
+	*rc = job->facts && !f && errno == ENOMEM ? -ENOMEM : 0;
 	json_object_put(object);
 	return f;
 }
 
-static bool same_incarnation(const struct store_job *job, const struct job_facts *fresh)
+static bool same_incarnation(const struct job_facts *old, const struct job_facts *fresh)
 {
-	struct job_facts *old = facts_of(job);
-	bool same =
-		!old ||
-		(old->submit_s == fresh->submit_s &&
-		 (old->restarts < 0 || fresh->restarts < 0 || old->restarts == fresh->restarts));
-
-	job_facts_free(old);
-	return same;
+	return !old ||
+	       (old->submit_s == fresh->submit_s &&
+		(old->restarts < 0 || fresh->restarts < 0 || old->restarts == fresh->restarts));
 }
 
 /*
@@ -265,43 +262,38 @@ static void supersede(struct writer *w, struct store_job *job, int64_t end_s)
 			    job->job);
 }
 
-/* The database does not know GPU indexes: facts that slurmctld gave keep them. */
+/*
+ * The database does not know GPU indexes: facts that slurmctld gave keep them. NULL without memory.
+ */
 static json_object *merge_facts(const struct store_job *job, json_object *fresh)
 {
 	json_object *old =
 		job->facts ? json_parse(job->facts, strlen(job->facts), "store", NULL) : NULL;
+	int rc = 0;
 
 	if (!old)
-		return json_object_get(fresh);
-	json_object_object_foreach(fresh, key, value)
-		json_object_object_add(old, key, json_object_get(value));
-	return old;
+		return job->facts && errno == ENOMEM ? NULL : json_object_get(fresh);
+	json_object_object_foreach(fresh, key, value) rc =
+		rc ? rc : json_put_value(old, key, json_object_get(value));
+	if (rc == 0)
+		return old;
+	json_object_put(old);
+	return NULL;
 }
 
-static void take_facts(struct writer *w, struct store_job *job, json_object *object)
+/* Facts that are of the run that is followed here go into the store. */
+static void store_facts(struct writer *w, struct store_job *job, const struct job_facts *f,
+			json_object *object)
 {
-	struct job_facts *f = job_facts_from_json(object, NULL);
+	struct store_identity id = { f->job,	   f->submit_s,
+				     f->start_s,   f->ended ? f->end_s : 0,
+				     f->restarts,  f->array,
+				     f->array_job, f->array_task };
+	json_object *merged = merge_facts(job, object);
+	char *text = merged ? json_line(merged) : NULL;
+	struct err err = { "out of memory" };
 	int64_t key = job->key;
-	struct store_identity id;
-	struct err err = { "" };
-	json_object *merged;
-	char *text;
 
-	if (!f) {
-		fail(w, job, "Slurm's answer", "it is not understood");
-		return;
-	}
-	if (!same_incarnation(job, f) || began_before(job, f)) {
-		supersede(w, job, f->submit_s);
-		job_facts_free(f);
-		return;
-	}
-	id = (struct store_identity){ f->job,	    f->submit_s,
-				      f->start_s,   f->ended ? f->end_s : 0,
-				      f->restarts,  f->array,
-				      f->array_job, f->array_task };
-	merged = merge_facts(job, object);
-	text = json_line(merged);
 	job->tries = 0;
 	job->next_ns = 0;
 	if (!text || store_set_facts(w->service->store, &key, &id, text, &err) < 0)
@@ -310,16 +302,35 @@ static void take_facts(struct writer *w, struct store_job *job, json_object *obj
 		service_log(w->service, LOG_DEBUG, "job %u: two rows were the same run", job->job);
 	free(text);
 	json_object_put(merged);
+}
+
+static void take_facts(struct writer *w, struct store_job *job, json_object *object)
+{
+	struct job_facts *f = job_facts_from_json(object, NULL), *old;
+	int rc;
+
+	if (!f) {
+		fail(w, job, "Slurm's answer", "it is not understood");
+		return;
+	}
+	old = facts_of(job, &rc);
+	if (rc < 0)
+		fail(w, job, "Slurm's answer", "out of memory");
+	else if (!same_incarnation(old, f) || began_before(job, f))
+		supersede(w, job, f->submit_s);
+	else
+		store_facts(w, job, f, object);
+	job_facts_free(old);
 	job_facts_free(f);
 }
 
 /* slurmctld has forgotten the job: the database may know it. */
 static void look_into_database(struct writer *w, struct store_job *job)
 {
-	struct job_facts *f = facts_of(job);
-	json_object *reply = call(w, job, request_for(w->service, "db", job->job, f),
-				  "asking slurmdbd"),
-		    *jobs;
+	int rc;
+	struct job_facts *f = facts_of(job, &rc);
+	json_object *request = rc < 0 ? NULL : request_for(w->service, "db", job->job, f);
+	json_object *reply = call(w, job, request, "asking slurmdbd"), *jobs;
 
 	job_facts_free(f);
 	if (!reply)
@@ -351,16 +362,19 @@ static json_object *look_request(const struct writer *w, struct work *const *due
 {
 	json_object *request = json_object_new_object(), *ids = json_object_new_array();
 	bool same = count > SLURM_CALL_FEW_JOBS && count == w->last_count;
+	int rc = json_put_value(request, "ids", ids);
 
-	for (size_t i = 0; request && ids && i < count; i++) {
-		json_object_array_add(ids, json_object_new_int64(due[i]->job.job));
+	for (size_t i = 0; rc == 0 && i < count; i++) {
+		rc = json_append(ids, json_object_new_int64(due[i]->job.job));
 		same = same && w->last_jobs[i] == due[i]->job.job && due[i]->job.facts;
 	}
-	if (request && ids && json_put_string(request, "op", "jobs") == 0 &&
-	    json_object_object_add(request, "ids", json_object_get(ids)) == 0 && same)
-		json_put_int(request, "since", w->last_update);
-	json_object_put(ids);
-	return request;
+	rc = rc ? rc : json_put_string(request, "op", "jobs");
+	if (rc == 0 && same)
+		rc = json_put_int(request, "since", w->last_update);
+	if (rc == 0)
+		return request;
+	json_object_put(request);
+	return NULL;
 }
 
 static void remember_look(struct writer *w, struct work *const *due, size_t count,
@@ -423,7 +437,7 @@ static json_object *write_request(const char *op, const struct service_story *ss
 
 	if (request && json_put_int(request, "submit", ss->facts->submit_s) == 0 &&
 	    json_put_u64(request, "max", max) == 0 &&
-	    json_object_object_add(request, "fabric", json_object_get(field)) == 0)
+	    json_put_value(request, "fabric", json_object_get(field)) == 0)
 		return request;
 	json_object_put(request);
 	return NULL;
@@ -592,11 +606,17 @@ static enum fields_action write_field(struct writer *w, struct store_job *job,
 /* A story is read only when it is to be written: whether it is complete is a question of counts. */
 static enum fields_action decide(struct writer *w, const struct store_job *job, int64_t *due)
 {
-	struct job_facts *f = facts_of(job);
+	int rc;
+	struct job_facts *f = facts_of(job, &rc);
 	struct fields_view v;
-	struct err err = { "" };
+	struct err err = { "out of memory" };
 	bool complete = false;
 
+	if (rc < 0) {
+		service_log(w->service, LOG_ERR, "job %u: %s", job->job, err.text);
+		*due = io_now_ns() + FIELDS_WATCH_S * NS_PER_S;
+		return FIELDS_NOTHING;
+	}
 	if (f && f->ended && store_complete(w->service->store, job->key, &complete, &err) < 0)
 		service_log(w->service, LOG_ERR, "job %u: %s", job->job, err.text);
 	if (f && f->host_count > 1 && w->service->with.node)
@@ -652,10 +672,13 @@ static bool load_work(struct writer *w, int64_t key, struct work *work)
 	struct fields_view v;
 	struct job_facts *f;
 	int64_t due;
+	int rc;
 
 	if (store_get_job(w->service->store, key, &work->job, NULL) < 0)
 		return false;
-	f = facts_of(&work->job);
+	f = facts_of(&work->job, &rc);
+	if (rc < 0)
+		return false;
 	v = view_of(w, &work->job, f, false);
 	if (f && !f->ended)
 		v.field = FIELD_FOREIGN; /* looks alone, no tag */

@@ -175,12 +175,16 @@ static bool same_file(const struct stat *a, const struct stat *b)
 	       a->st_mtim.tv_sec == b->st_mtim.tv_sec && a->st_mtim.tv_nsec == b->st_mtim.tv_nsec;
 }
 
-/* What was parsed takes some ten times the room of the text, and is over: it is given back. */
+/*
+ * NULL with errno. What was parsed takes some ten times the room of the text, and is over: it is
+ * given back.
+ */
 static struct fabric *load_fabric(struct service *s, const struct stat *st, struct err *err)
 {
 	const char *path = s->conf->fabric_json;
 	bool whole = (uint64_t)st->st_size <= s->with.fabric_max;
 	struct fabric *f = whole ? fabric_load(path, err) : fabric_load_groups(path, err);
+	int code = errno;
 
 	malloc_trim(0);
 	if (f && whole)
@@ -191,18 +195,24 @@ static struct fabric *load_fabric(struct service *s, const struct stat *st, stru
 			    "%s: %lld bytes, more than the %zu that are read whole here: units are "
 			    "known, switches are not",
 			    path, (long long)st->st_size, s->with.fabric_max);
-	else
-		service_log(s, LOG_WARNING, "%s; switches stay unknown until it is good again",
-			    err->text);
+	errno = code;
 	return f;
 }
 
-/* st: NULL when the file is not there. */
-static void replace_fabric(struct service *s, const struct stat *st)
+/*
+ * st: NULL when the file is not there. False: it could not be read now, which says nothing of the
+ * file; the old one stays.
+ */
+static bool replace_fabric(struct service *s, const struct stat *st)
 {
 	struct err err = { "" };
 	struct fabric *fresh = st ? load_fabric(s, st, &err) : NULL, *old;
 
+	if (st && !fresh && (errno == ENOMEM || errno == EIO || errno == EMFILE))
+		return false;
+	if (st && !fresh)
+		service_log(s, LOG_WARNING, "%s; switches stay unknown until it is good again",
+			    err.text);
 	if (!st)
 		service_log(s, LOG_WARNING,
 			    "%s: not there; switches stay unknown until sfabric-topology "
@@ -213,6 +223,7 @@ static void replace_fabric(struct service *s, const struct stat *st)
 	s->fabric = fresh;
 	pthread_rwlock_unlock(&s->fabric_lock);
 	fabric_free(old);
+	return true;
 }
 
 void service_refresh_fabric(struct service *s)
@@ -224,9 +235,8 @@ void service_refresh_fabric(struct service *s)
 	if (stat(s->conf->fabric_json, &st) < 0)
 		memset(&st, 0, sizeof(st));
 	if (!s->fabric_known || !same_file(&st, &s->fabric_seen)) {
+		s->fabric_known = replace_fabric(s, st.st_ino != 0 ? &st : NULL);
 		s->fabric_seen = st;
-		s->fabric_known = true;
-		replace_fabric(s, st.st_ino != 0 ? &st : NULL);
 	}
 	pthread_mutex_unlock(&s->reload);
 }
@@ -245,7 +255,6 @@ static struct map *joined_map(struct service *s, const char *node, int64_t at_ns
 	}
 	m = map_parse(json, strlen(json), node, err);
 	free(json);
-	errno = EPROTO;
 	if (m && s->fabric && map_join_fabric(m, s->fabric, &differ) < 0) {
 		map_free(m);
 		errno = ENOMEM;
@@ -273,9 +282,11 @@ static int load_facts(const struct store_job *job, struct service_story *out, st
 	if (!job->facts)
 		return 0;
 	object = json_parse(job->facts, strlen(job->facts), "store", err);
-	out->facts = object ? job_facts_from_json(object, err) : NULL;
+	if (!object)
+		return -errno;
+	out->facts = job_facts_from_json(object, err);
 	json_object_put(object);
-	return out->facts ? 0 : -EPROTO;
+	return out->facts ? 0 : -errno;
 }
 
 static void drop_records(struct service_story *out)
@@ -318,7 +329,7 @@ static int take_record(void *arg, const char *json)
 	int rc;
 
 	if (!r) /* it was checked when it came: what does not parse is of a newer sfabricctld */
-		return 0;
+		return errno == ENOMEM ? -ENOMEM : 0;
 	rc = tally_add(out->story.tally, r);
 	if (rc == 0)
 		return keep_record(out, r, strlen(json));
@@ -341,7 +352,7 @@ static int add_map(struct service *s, const char *node, int64_t at_ns, struct se
 
 	if (m)
 		out->maps[out->story.map_count++] = m;
-	return m || errno != ENOMEM ? 0 : -ENOMEM; /* else it is unknown */
+	return m || errno == ENOENT || errno == EPROTO ? 0 : -errno; /* else it is unknown */
 }
 
 /* Maps of the job's hosts as they were when it ended, or are. */

@@ -54,19 +54,26 @@ typedef ListIterator slurm_list_iterator;
 
 /* ---- replies ---- */
 
+/* Without memory there is no reply: it would lack a part. */
+static void need(int rc)
+{
+	if (rc < 0)
+		exit(1);
+}
+
 static json_object *error_reply(const char *what, int code)
 {
 	json_object *reply = json_object_new_object();
 	char *text = io_format("%s: %s", what, slurm_strerror(code));
 
-	json_put_string(reply, "error", text ? text : what);
-	json_put_int(reply, "code", code);
+	need(json_put_string(reply, "error", text ? text : what));
+	need(json_put_int(reply, "code", code));
 	if (code == ESLURM_INVALID_JOB_ID)
-		json_put_bool(reply, "gone", true);
+		need(json_put_bool(reply, "gone", true));
 	/* the daemon did not answer at all: there is no use in asking about the next job */
 	if ((code >= 1000 && code < 2000 && code != SLURM_NO_CHANGE_IN_DATA) ||
 	    code == ECONNREFUSED || code == ETIMEDOUT)
-		json_put_bool(reply, "silent", true);
+		need(json_put_bool(reply, "silent", true));
 	free(text);
 	return reply;
 }
@@ -75,7 +82,7 @@ static json_object *word_reply(const char *key, const char *word)
 {
 	json_object *reply = json_object_new_object();
 
-	json_put_string(reply, key, word);
+	need(json_put_string(reply, key, word));
 	return reply;
 }
 
@@ -122,16 +129,19 @@ static int put_hosts(json_object *object, const char *nodes)
 	json_object *array;
 	char **names;
 	size_t count;
-	int rc = 0;
+	int rc;
 
-	if (!nodes || !nodes[0] || !strcmp(nodes, "None assigned") ||
-	    hosts_expand(nodes, JOB_MAX_HOSTS, &names, &count, NULL) < 0)
+	if (!nodes || !nodes[0] || !strcmp(nodes, "None assigned"))
 		return 0;
+	rc = hosts_expand(nodes, JOB_MAX_HOSTS, &names, &count, NULL);
+	if (rc < 0)
+		return rc == -ENOMEM ? rc : 0;
 	array = json_object_new_array();
-	for (size_t i = 0; array && rc == 0 && i < count; i++)
-		rc = json_object_array_add(array, json_object_new_string(names[i]));
+	rc = json_put_value(object, "hosts", array);
+	for (size_t i = 0; rc == 0 && i < count; i++)
+		rc = json_append(array, json_object_new_string(names[i]));
 	hosts_free(names, count);
-	return array && json_object_object_add(object, "hosts", array) == 0 ? rc : -ENOMEM;
+	return rc;
 }
 
 /*
@@ -142,17 +152,19 @@ static int put_gres(json_object *object, const slurm_job_info_t *job)
 {
 	json_object *array, *hosts;
 	size_t count = job->gres_detail_str ? job->gres_detail_cnt : 0;
+	int rc;
 
 	if (!count &&
 	    (!is_running(job->job_state) || !json_object_object_get_ex(object, "hosts", &hosts)))
 		return 0;
 	array = json_object_new_array();
-	for (size_t i = 0; array && i < (count ? count : json_object_array_length(hosts)); i++) {
+	rc = json_put_value(object, "gres", array);
+	for (size_t i = 0; rc == 0 && i < (count ? count : json_object_array_length(hosts)); i++) {
 		const char *detail = count ? job->gres_detail_str[i] : NULL;
 
-		json_object_array_add(array, json_object_new_string(detail ? detail : ""));
+		rc = json_append(array, json_object_new_string(detail ? detail : ""));
 	}
-	return array && json_object_object_add(object, "gres", array) == 0 ? 0 : -ENOMEM;
+	return rc;
 }
 
 static json_object *job_json(const slurm_job_info_t *job)
@@ -209,9 +221,9 @@ static json_object *jobs_reply(json_object *jobs, int64_t last_update)
 {
 	json_object *reply = json_object_new_object();
 
-	json_object_object_add(reply, "jobs", jobs);
+	need(json_put_value(reply, "jobs", jobs));
 	if (last_update)
-		json_put_int(reply, "last_update", last_update);
+		need(json_put_int(reply, "last_update", last_update));
 	return reply;
 }
 
@@ -224,7 +236,7 @@ static json_object *op_job(uint32_t id)
 
 	if (job) {
 		jobs = json_object_new_array();
-		json_object_array_add(jobs, job_json(job));
+		need(json_append(jobs, job_json(job)));
 		reply = jobs_reply(jobs, 0);
 	} else {
 		reply = error_reply("slurmctld", code);
@@ -247,7 +259,7 @@ static json_object *op_few_jobs(json_object *ids)
 			id > 0 && id <= UINT32_MAX ? load_job((uint32_t)id, &msg, &code) : NULL;
 
 		if (job)
-			json_object_array_add(jobs, job_json(job));
+			need(json_append(jobs, job_json(job)));
 		if (msg)
 			slurm_free_job_info_msg(msg);
 		if (!job && code != ESLURM_INVALID_JOB_ID) {
@@ -273,8 +285,8 @@ static json_object *op_jobs(json_object *ids, int64_t since)
 		if (code != SLURM_NO_CHANGE_IN_DATA)
 			return error_reply("slurmctld", code);
 		reply = json_object_new_object();
-		json_put_bool(reply, "unchanged", true);
-		json_put_int(reply, "last_update", since);
+		need(json_put_bool(reply, "unchanged", true));
+		need(json_put_int(reply, "last_update", since));
 		return reply;
 	}
 	jobs = json_object_new_array();
@@ -284,7 +296,7 @@ static json_object *op_jobs(json_object *ids, int64_t since)
 			id > 0 && id <= UINT32_MAX ? find_job(msg, (uint32_t)id) : NULL;
 
 		if (job)
-			json_object_array_add(jobs, job_json(job));
+			need(json_append(jobs, job_json(job)));
 	}
 	reply = jobs_reply(jobs, msg->last_update);
 	slurm_free_job_info_msg(msg);
@@ -485,7 +497,7 @@ static json_object *op_db(const struct target *t)
 	if (code == 0)
 		row = database_job(&db, t->job, &rows, &code);
 	if (row)
-		json_object_array_add(jobs, row_json(row));
+		need(json_append(jobs, row_json(row)));
 	reply = code ? error_reply("slurmdbd", code) : jobs_reply(json_object_get(jobs), 0);
 	json_object_put(jobs);
 	if (rows)
@@ -552,8 +564,10 @@ static json_object *write_row(struct database *db, uint32_t id, int64_t submit, 
 	const slurmdb_job_rec_t *row = database_job(db, id, &rows, &code);
 	json_object *reply = code ? error_reply("slurmdbd", code) : row_hinders(row, submit);
 
-	if (!reply && jobfield_poorer(row->admin_comment, fabric))
-		reply = word_reply("result", "poorer");
+	rc = reply ? 0 : jobfield_poorer(row->admin_comment, fabric);
+	if (rc)
+		reply = rc > 0 ? word_reply("result", "poorer")
+			       : word_reply("error", "out of memory");
 	if (!reply) {
 		rc = jobfield_merge(row->admin_comment, fabric, max, &text, &err);
 		if (rc < 0)
@@ -658,7 +672,7 @@ static json_object *op_user(uid_t uid)
 		return error_reply(database_code ? "slurmdbd" : "slurmctld",
 				   database_code ? database_code : code);
 	reply = json_object_new_object();
-	json_put_bool(reply, "operator", is);
+	need(json_put_bool(reply, "operator", is));
 	return reply;
 }
 

@@ -210,6 +210,7 @@ struct job_facts *job_facts_from_json(json_object *object, struct err *err)
 	if (r.rc == -ENOMEM)
 		err_set(err, ENOMEM, "out of memory");
 	job_facts_free(f);
+	errno = -r.rc;
 	return NULL;
 }
 

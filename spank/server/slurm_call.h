@@ -55,7 +55,7 @@ struct job_facts { /* what Slurm says about one incarnation of a job */
 };
 
 void job_facts_free(struct job_facts *f);
-/* From a JOB of a reply; NULL and err when it is not one. */
+/* From a JOB of a reply; NULL, errno and err when it is not one. */
 struct job_facts *job_facts_from_json(json_object *object, struct err *err);
 
 /*

@@ -28,6 +28,7 @@
 
 struct store {
 	sqlite3 *db;
+	sqlite3_stmt *rollback; /* made ready: it must not need memory */
 	char *path;
 	pthread_mutex_t lock;
 };
@@ -126,9 +127,10 @@ static int next_row(struct store *s, sqlite3_stmt *st, struct err *err)
 static char *text_column(sqlite3_stmt *st, int i, int *rc)
 {
 	const unsigned char *text = sqlite3_column_text(st, i);
+	bool memory = !text && sqlite3_errcode(sqlite3_db_handle(st)) == SQLITE_NOMEM;
 	char *copy = text ? strdup((const char *)text) : NULL;
 
-	if (text && !copy)
+	if (memory || (text && !copy))
 		*rc = -ENOMEM;
 	return copy;
 }
@@ -145,6 +147,12 @@ static int one_number(struct store *s, sqlite3_stmt *st, int64_t *value, struct 
 		*value = sqlite3_column_int64(st, 0);
 	sqlite3_finalize(st);
 	return rc == 1 ? 0 : rc == 0 ? -ENOENT : rc;
+}
+
+static void roll_back(struct store *s)
+{
+	sqlite3_step(s->rollback);
+	sqlite3_reset(s->rollback);
 }
 
 static int begin(struct store *s, struct err *err)
@@ -164,7 +172,7 @@ static int end(struct store *s, int rc, struct err *err)
 	if (rc == 0)
 		rc = run(s, "COMMIT", err);
 	if (rc < 0)
-		sqlite3_exec(s->db, "ROLLBACK", NULL, NULL, NULL);
+		roll_back(s);
 	pthread_mutex_unlock(&s->lock);
 	return rc;
 }
@@ -205,7 +213,9 @@ static int set_up(struct store *s, struct err *err)
 		rc = one_number(s, prepare(s, err, "PRAGMA synchronous", ""), &ok, err);
 	if (rc == 0 && ok < 2)
 		rc = err_set(err, EIO, "%s: SQLite does not take synchronous=FULL", s->path);
-	return rc;
+	if (rc == 0)
+		s->rollback = prepare(s, err, "ROLLBACK", "");
+	return rc || s->rollback ? rc : -EIO;
 }
 
 /* SQLite gives new files the process's umask, which belongs to all threads: ours is made before. */
@@ -251,6 +261,7 @@ void store_close(struct store *s)
 {
 	if (!s)
 		return;
+	sqlite3_finalize(s->rollback);
 	sqlite3_close(s->db);
 	pthread_mutex_destroy(&s->lock);
 	free(s->path);

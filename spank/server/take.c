@@ -72,7 +72,7 @@ static int take_map(struct service *s, json_object *object, const char *json, in
 
 	(void)json;
 	if (!m)
-		return -EPROTO;
+		return -errno;
 	if (valid_node(m->host)) {
 		char *text = map_text(m);
 
@@ -102,7 +102,7 @@ static int take_record(struct service *s, json_object *object, const char *json,
 	int rc;
 
 	if (!r)
-		return -EPROTO;
+		return -errno;
 	if (strlen(json) > RECORD_MAX_BYTES)
 		rc = err_set(err, EPROTO, "record: %zu bytes, %d are allowed", strlen(json),
 			     RECORD_MAX_BYTES);
@@ -170,7 +170,7 @@ int take_message(struct service *s, const char *path, const char *json, int64_t 
 
 	if (!m)
 		return err_set(err, EINVAL, "%s: no message has this path", path);
-	rc = object ? check_version(object, path, m->version, err) : -EPROTO;
+	rc = object ? check_version(object, path, m->version, err) : -errno;
 	rc = rc ? rc : m->take(s, object, json, now_ns, err);
 	json_object_put(object);
 	if (rc == 0 && m->rings)
