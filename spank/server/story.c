@@ -702,35 +702,39 @@ enum story_state story_state(const struct story *s)
 
 /* ---- units ---- */
 
-static size_t fewest_units(const struct fabric *f, size_t hosts)
+static int fewest_units(const struct fabric *f, size_t hosts, size_t *fewest)
 {
-	size_t count, fewest;
+	size_t count;
 	struct fabric_unit_size *sizes = fabric_unit_sizes(f, &count);
 
-	fewest = sizes ? fabric_fewest_units(sizes, count, (uint32_t)hosts) : 0;
+	*fewest = sizes ? fabric_fewest_units(sizes, count, (uint32_t)hosts) : 0;
+	if (!sizes && f->unit_count)
+		return -ENOMEM;
 	free(sizes);
-	return fewest;
+	return 0;
 }
 
 /* How many units the hosts lie in; 0 when one of them is not in the fabric. */
-static size_t units_used(const struct view *v)
+static int units_used(const struct view *v, size_t *used)
 {
 	const struct fabric *f = v->story->fabric;
 	bool *seen = calloc(f->unit_count + 1, sizeof(*seen));
-	size_t used = 0;
 
-	for (size_t i = 0; seen && i < v->host_count; i++) {
+	*used = 0;
+	if (!seen)
+		return -ENOMEM;
+	for (size_t i = 0; i < v->host_count; i++) {
 		size_t host = fabric_find_host(f, v->hosts[i].name);
 
 		if (host == FABRIC_NONE || f->hosts[host].unit >= f->unit_count) {
-			used = 0;
+			*used = 0;
 			break;
 		}
-		used += !seen[f->hosts[host].unit];
+		*used += !seen[f->hosts[host].unit];
 		seen[f->hosts[host].unit] = true;
 	}
 	free(seen);
-	return used;
+	return 0;
 }
 
 static int put_units(json_object *object, const struct view *v)
@@ -741,10 +745,10 @@ static int put_units(json_object *object, const struct view *v)
 
 	if (!v->story->fabric || !v->story->facts || !v->host_count)
 		return 0;
-	used = units_used(v);
-	fewest = fewest_units(v->story->fabric, v->host_count);
-	if (!used || !fewest)
-		return 0;
+	rc = units_used(v, &used);
+	rc = rc ? rc : fewest_units(v->story->fabric, v->host_count, &fewest);
+	if (rc || !used || !fewest)
+		return rc;
 	units = json_object_new_object();
 	rc = json_put_value(object, "units", units);
 	rc = rc ? rc : json_put_u64(units, "used", used);
