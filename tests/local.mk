@@ -130,7 +130,7 @@ tests_unit_test_wire_LDADD = spank/libwire.la $(UNIT_LIBS)
 
 # Fuzz targets (tests/fuzz/fuzz.h): replay runs each over its seeds, fuzz is the same under libFuzzer
 # and built on request.
-FUZZ_SOURCES = \
+FUZZ_FILES = \
 	select/classes.c \
 	spank/client/cmd_map.c \
 	spank/client/cmd_show.c \
@@ -162,24 +162,63 @@ FUZZ_SOURCES = \
 	tests/fuzz/fuzz_wire.c \
 	tests/fuzz/wrap.c
 FUZZ_CPPFLAGS = $(UNIT_CPPFLAGS) -I$(top_srcdir)/spank/client $(SQLITE_CFLAGS)
-FUZZ_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=munge_decode,--wrap=munge_encode,--wrap=wire_get
-FUZZ_LDADD = topology/libtopology.la spank/libserver.la spank/libagent.la $(UNIT_LIBS)
+FUZZ_LINK = $(AM_LDFLAGS) -Wl,--wrap=munge_decode,--wrap=munge_encode,--wrap=wire_get
+FUZZ_LIBS = topology/libtopology.la spank/libserver.la spank/libagent.la $(UNIT_LIBS)
 
 if BUILD_TESTS
 check_PROGRAMS += tests/fuzz/replay
 endif
-tests_fuzz_replay_SOURCES = $(FUZZ_SOURCES)
+tests_fuzz_replay_SOURCES = $(FUZZ_FILES)
 tests_fuzz_replay_CPPFLAGS = $(FUZZ_CPPFLAGS)
-tests_fuzz_replay_LDFLAGS = $(FUZZ_LDFLAGS)
-tests_fuzz_replay_LDADD = $(FUZZ_LDADD)
+tests_fuzz_replay_LDFLAGS = $(FUZZ_LINK)
+tests_fuzz_replay_LDADD = $(FUZZ_LIBS)
 
 if BUILD_FUZZERS
 noinst_PROGRAMS += tests/fuzz/fuzz
 endif
-tests_fuzz_fuzz_SOURCES = $(FUZZ_SOURCES)
+tests_fuzz_fuzz_SOURCES = $(FUZZ_FILES)
 tests_fuzz_fuzz_CPPFLAGS = $(FUZZ_CPPFLAGS) -DFUZZ_LIBFUZZER
-tests_fuzz_fuzz_LDFLAGS = $(FUZZ_LDFLAGS) -fsanitize=fuzzer
-tests_fuzz_fuzz_LDADD = $(FUZZ_LDADD)
+tests_fuzz_fuzz_LDFLAGS = $(FUZZ_LINK) -fsanitize=fuzzer
+tests_fuzz_fuzz_LDADD = $(FUZZ_LIBS)
+
+# The same parts while calls fail (tests/fault/fault.h).
+if BUILD_TESTS
+check_PROGRAMS += \
+	tests/fault/test_fault_agent \
+	tests/fault/test_fault_node \
+	tests/fault/test_fault_parse \
+	tests/fault/test_fault_plugin \
+	tests/fault/test_fault_server
+noinst_LTLIBRARIES += tests/fault/libfault.la
+endif
+FAULT_CPPFLAGS = $(UNIT_CPPFLAGS) -I$(top_srcdir)/tests/fault $(SQLITE_CFLAGS)
+FAULT_LIBS = tests/fault/libfault.la $(UNIT_LIBS)
+tests_fault_libfault_la_SOURCES = tests/fault/fault.c tests/fault/fault.h
+tests_fault_libfault_la_CPPFLAGS = $(FAULT_CPPFLAGS)
+tests_fault_libfault_la_CFLAGS = $(WARN_CFLAGS)
+tests_fault_test_fault_agent_SOURCES = tests/fault/test_fault_agent.c
+tests_fault_test_fault_agent_CPPFLAGS = $(FAULT_CPPFLAGS)
+tests_fault_test_fault_agent_LDADD = spank/libagent.la $(FAULT_LIBS)
+tests_fault_test_fault_node_SOURCES = tests/fault/test_fault_node.c
+tests_fault_test_fault_node_CPPFLAGS = $(FAULT_CPPFLAGS)
+tests_fault_test_fault_node_LDADD = spank/libagent.la $(FAULT_LIBS)
+tests_fault_test_fault_plugin_SOURCES = tests/fault/test_fault_plugin.c \
+	select/classes.c \
+	spank/plugin/local.c \
+	spank/plugin/options.c \
+	spank/plugin/plugin.c \
+	spank/plugin/remote.c \
+	spank/plugin/syntax.c \
+	spank/plugin/task.c
+tests_fault_test_fault_plugin_CPPFLAGS = $(FAULT_CPPFLAGS)
+tests_fault_test_fault_plugin_LDADD = $(FAULT_LIBS)
+tests_fault_test_fault_parse_SOURCES = tests/fault/test_fault_parse.c
+tests_fault_test_fault_parse_CPPFLAGS = $(FAULT_CPPFLAGS)
+tests_fault_test_fault_parse_LDADD = topology/libtopology.la $(FAULT_LIBS)
+tests_fault_test_fault_server_SOURCES = tests/fault/test_fault_server.c
+tests_fault_test_fault_server_CPPFLAGS = $(FAULT_CPPFLAGS)
+tests_fault_test_fault_server_LDFLAGS = $(AM_LDFLAGS) -Wl,--wrap=munge_decode,--wrap=munge_encode
+tests_fault_test_fault_server_LDADD = spank/libserver.la $(FAULT_LIBS)
 
 TESTS = $(check_PROGRAMS)
 

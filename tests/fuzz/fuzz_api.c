@@ -22,7 +22,7 @@ static void quiet(int priority, const char *text)
 	(void)text;
 }
 
-static struct service service = { .with = { .conf = &conf, .log = quiet },
+static struct service service = { .with = { .conf = &conf, .fabric_max = SIZE_MAX, .log = quiet },
 				  .conf = &conf,
 				  .helper = "/nonexistent",
 				  .fabric_lock = PTHREAD_RWLOCK_INITIALIZER,
