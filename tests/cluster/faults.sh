@@ -12,7 +12,7 @@ job_signals() {
     local signal job
     for signal in HUP INT USR1 TERM KILL; do
         job=$(sleeper 1 100)
-        wait_until 30 step_running "$job" 0 >&2
+        wait_until 30 sleeps "$job" >&2
         as_user scancel -s $signal "$job.0"
         echo "$job"
     done
@@ -58,7 +58,7 @@ test_requeue() {
 job_suspend() {
     local job
     job=$(sleeper 1 4)
-    wait_until 30 step_running "$job" 0 >&2
+    wait_until 30 sleeps "$job" >&2
     ctl scontrol suspend "$job"
     sleep 2
     ctl scontrol resume "$job"
@@ -141,7 +141,7 @@ test_forged_options() {
 job_node_failure() {
     local job node
     job=$(sleeper 2 100 --no-requeue)
-    wait_until 30 step_running "$job" 0 >&2
+    wait_until 30 sleeps "$job" >&2
     node=$(hosts_of "$job" | tail -n 1)
     ctl scontrol update nodename="$node" state=down reason=test
     sleep 2
@@ -156,7 +156,7 @@ test_node_failure() {
 job_slurmd_restart() {
     local job node
     job=$(sleeper 1 5)
-    wait_until 30 step_running "$job" 0 >&2
+    wait_until 30 sleeps "$job" >&2
     node=$(first_host "$job")
     cluster kill "$run" "slurmd.$node" >&2
     cluster start "$run" "slurmd.$node" >&2
@@ -171,7 +171,7 @@ test_slurmd_restart() {
 job_stepd_killed() {
     local job
     job=$(sleeper 1 100 --no-requeue)
-    wait_until 30 step_running "$job" 0 >&2
+    wait_until 30 sleeps "$job" >&2
     sleep 1
     kill -KILL "$(pgrep -f "^slurmstepd: \[$job\.0\]")"
     sleep 2
@@ -187,7 +187,7 @@ test_stepd_killed() {
 restarted() { # HOW DAEMON SECONDS: so long away while a job runs
     local job
     job=$(sleeper 2 6)
-    wait_until 30 step_running "$job" 0 >&2
+    wait_until 30 sleeps "$job" >&2
     cluster "$1" "$run" "$2" >&2
     sleep "$3"
     cluster start "$run" "$2" >&2
@@ -205,7 +205,7 @@ test_slurmdbd_down() { same_job slurmdbd_down; whole "$jobs"; }
 test_agent_restarted() {
     local job node
     job=$(sleeper 2 8)
-    wait_until 30 step_running "$job" 0
+    wait_until 30 sleeps "$job"
     sleep 2
     node=$(first_host "$job")
     restart_agent "$node"
@@ -219,7 +219,7 @@ test_agent_restarted() {
 test_switched_off_in_mid_job() {
     local job
     job=$(sleeper 2 8)
-    wait_until 30 step_running "$job" 0
+    wait_until 30 sleeps "$job"
     sleep 1
     touch "${off[@]}"
     sleep 4
@@ -333,7 +333,7 @@ test_devices_vanish() {
     local node=${nodes[0]} root job rc=0
     root=$(cluster path "$run" fabric)/nodes/$node
     job=$(sleeper 1 5 -w "$node")
-    wait_until 30 step_running "$job" 0
+    wait_until 30 sleeps "$job"
     mv "$root/sys" "$root/sys.away"
     wait_job "$job" && wait_until 20 in_sacct "$job" && has "$(exits "$job")" ".0|FAILED|3:0" || rc=1
     mv "$root/sys.away" "$root/sys"

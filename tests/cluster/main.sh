@@ -56,7 +56,7 @@ test_agent_stopped() {
 job_agent_killed() {
     local job node
     job=$(sleeper 4 6 --gpus-per-node=8 --fabric=compact)
-    wait_until 30 step_running "$job" 0 >&2
+    wait_until 30 sleeps "$job" >&2
     sleep 2
     node=$(hosts_of "$job" | tail -n 1)
     cluster kill "$run" "sfabricd.$node" >&2
@@ -124,7 +124,7 @@ test_broken_fabric_json() {
 job_scancel() {
     local job
     job=$(sleeper 2 100 --gpus-per-node=8 --fabric=compact)
-    wait_until 30 step_running "$job" 0 >&2
+    wait_until 30 sleeps "$job" >&2
     sleep 2
     as_user scancel "$job"
     echo "$job"

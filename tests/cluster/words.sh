@@ -30,6 +30,9 @@ submit() {
 }
 job_state() { ctl squeue -h -t all -j "$1" -o %T 2>/dev/null; }
 job_running() { [ "$(job_state "$1")" = RUNNING ]; }
+# sleeps JOB: each task of a sleeper runs; slurmctld calls a step running before any of them does, and
+# a signal that comes in between is lost
+sleeps() { [ "$(find "$work" -name "$1.task.*" | wc -l)" = "$(hosts_of "$1" | wc -l)" ]; }
 step_running() { ctl squeue -h -s -j "$1" -o %i | grep -qx "$1.$2"; }
 job_ended() { case $(job_state "$1") in PENDING | RUNNING | COMPLETING | SUSPENDED | CONFIGURING) return 1 ;; esac; }
 wait_job() { wait_until "${2:-60}" job_ended "$1"; }
@@ -108,7 +111,8 @@ same_job() {
 all_idle() { [ "$(ctl sinfo -h -N -o %T | sort -u)" = idle ]; }
 
 # sleeper N SECONDS OPTIONS...: a job of one task on each of N nodes; while same_job has us out, our
-# options are left out, which Slurm does not know then
+# options are left out, which Slurm does not know then. The shell waits for srun also when both get
+# SIGTERM: else it is chance which of the two ends the batch step.
 sleeper() {
     local count=$1 seconds=$2 option
     shift 2
@@ -117,7 +121,9 @@ sleeper() {
         [[ ${with:-yes} = no && $option = --fabric* ]] || set -- "$@" "$option"
     done
     submit -N"$count" --ntasks-per-node=1 "$@" <<EOF
-srun sh -c '[ \$SLURM_PROCID != 0 ] || env > $work/\$SLURM_JOB_ID.env; sleep $seconds; exit 3'
+trap : TERM
+srun sh -c '[ \$SLURM_PROCID != 0 ] || env > $work/\$SLURM_JOB_ID.env
+    : > $work/\$SLURM_JOB_ID.task.\$SLURM_PROCID; sleep $seconds; exit 3'
 EOF
 }
 hosts_of() { ctl scontrol show hostnames "$(ctl squeue -h -t all -j "$1" -o %N)"; }
