@@ -32,7 +32,11 @@ job_state() { ctl squeue -h -t all -j "$1" -o %T 2>/dev/null; }
 job_running() { [ "$(job_state "$1")" = RUNNING ]; }
 # sleeps JOB: each task of a sleeper runs; slurmctld calls a step running before any of them does, and
 # a signal that comes in between is lost
-sleeps() { [ "$(find "$work" -name "$1.task.*" | wc -l)" = "$(hosts_of "$1" | wc -l)" ]; }
+sleeps() {
+    local tasks
+    tasks=$(find "$work" -name "$1.task.*" | wc -l)
+    [ "$tasks" -gt 0 ] && [ "$tasks" = "$(hosts_of "$1" | wc -l)" ]
+}
 step_running() { ctl squeue -h -s -j "$1" -o %i | grep -qx "$1.$2"; }
 job_ended() { case $(job_state "$1") in PENDING | RUNNING | COMPLETING | SUSPENDED | CONFIGURING) return 1 ;; esac; }
 wait_job() { wait_until "${2:-60}" job_ended "$1"; }

@@ -180,8 +180,9 @@ static void sealed_but_not_finished(void **state)
 	assert_string_equal(v->record->end, "exit 3");
 	assert_non_null(record_find(v->record, "mlx5_0:1", M_RX_BYTES));
 	timeline_view_free(v);
+	assert_int_equal(timeline_close_file(path, r, NULL), 0);
 	unlink(path);
-	rmdir(folder);
+	assert_int_equal(rmdir(folder), 0);
 	record_free(r);
 	free(path);
 	free(folder);
@@ -219,7 +220,7 @@ static void full_but_good(void **state)
 	assert_int_equal(stat(path, &st), 0);
 	assert_true(st.st_size <= 65536 + 2 * 4096);
 	unlink(path);
-	rmdir(folder);
+	assert_int_equal(rmdir(folder), 0);
 	record_free(r);
 	free(path);
 	free(folder);
@@ -266,7 +267,7 @@ static void broken_everywhere(void **state)
 	}
 	free(text);
 	unlink(path);
-	rmdir(folder);
+	assert_int_equal(rmdir(folder), 0);
 	record_free(r);
 	free(path);
 	free(folder);
