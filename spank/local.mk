@@ -72,7 +72,9 @@ endif
 spank_libagent_la_SOURCES = \
 	spank/agent/agent_log.h \
 	spank/agent/local.c spank/agent/local.h \
+	spank/agent/marker.c spank/agent/marker.h \
 	spank/agent/publish.c spank/agent/publish.h \
+	spank/agent/recover.c \
 	spank/agent/sampler.c spank/agent/sampler.h \
 	spank/agent/sender.c spank/agent/sender.h \
 	spank/agent/source.h spank/agent/source_list.c \
@@ -81,7 +83,7 @@ spank_libagent_la_SOURCES = \
 	spank/agent/source_pressure.c \
 	spank/agent/source_processes.c spank/agent/source_processes.h \
 	spank/agent/spool.c spank/agent/spool.h \
-	spank/agent/steps.c spank/agent/steps.h \
+	spank/agent/steps.c spank/agent/steps.h spank/agent/steps_own.h \
 	spank/agent/summary.c spank/agent/summary.h \
 	spank/agent/timeline.c spank/agent/timeline.h
 spank_libagent_la_CPPFLAGS = $(SERVICE_CPPFLAGS) -I$(top_srcdir)/spank/server

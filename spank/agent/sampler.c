@@ -96,6 +96,7 @@ struct sampler {
 	int64_t rare_ns, scan_ns;
 	bool incomplete; /* not all series could be had: again with the next rare pass */
 	atomic_bool scan_hung;
+	atomic_bool adopt_all;
 	atomic_bool source_hung[16];
 	struct hazard source_hazard[16];
 };
@@ -364,6 +365,7 @@ static bool read_processes(struct worker *w, struct sampler_pass *pass, struct w
 	w->processes = (struct hazard){ w->processes_path, &s->scan_hung };
 	if (count && search) {
 		s->scan_ns = pass->mono_ns;
+		s->scan.all = s->scan.all || atomic_exchange(&s->adopt_all, false);
 		process_scan(&s->scan, &reader);
 	}
 	for (size_t i = 0; i < count && !(atomic_load(&w->word) & ABANDONED); i++) {
@@ -712,6 +714,11 @@ int sampler_watch(struct sampler *s, uint64_t key, pid_t stepd, uint32_t job, ui
 		release(watch);
 	pthread_mutex_unlock(&s->lock);
 	return rc;
+}
+
+void sampler_adopt_all(struct sampler *s)
+{
+	atomic_store(&s->adopt_all, true);
 }
 
 void sampler_task(struct sampler *s, uint64_t key, pid_t pid)

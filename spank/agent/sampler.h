@@ -58,6 +58,7 @@ void sampler_rescan(struct sampler *s);		      /* devices may have come */
 
 /* The CPU time of a step's processes is in passes from now on. 0 or -ENOMEM. */
 int sampler_watch(struct sampler *s, uint64_t key, pid_t stepd, uint32_t job, uint32_t step);
+void sampler_adopt_all(struct sampler *s); /* also of processes that are older than this one */
 void sampler_task(struct sampler *s, uint64_t key, pid_t pid);
 void sampler_unwatch(struct sampler *s, uint64_t key);
 

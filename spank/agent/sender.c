@@ -348,6 +348,11 @@ int sender_put(struct sender *s, enum spool_kind kind, const char *id, const cha
 	return rc;
 }
 
+bool sender_holds(const struct sender *s, const char *id)
+{
+	return spool_holds(s->spool, id);
+}
+
 void sender_pause(struct sender *s, bool paused)
 {
 	pthread_mutex_lock(&s->lock);

@@ -51,6 +51,9 @@ struct sender *sender_start(const struct sender_way *way, struct spool *spool,
  */
 int sender_put(struct sender *s, enum spool_kind kind, const char *id, const char *json);
 
+/* Whether this record waits to be sent. */
+bool sender_holds(const struct sender *s, const char *id);
+
 /*
  * This node's clock minus sfabricctld's at now_ns (CLOCK_MONOTONIC), with a bound that grows with
  * the age of the last exchange. false: not known.

@@ -71,7 +71,7 @@ struct connection {
 
 struct agent {
 	struct conf *conf;
-	char *node, *run_dir, *spool_dir, *timelines, *socket_path;
+	char *node, *run_dir, *spool_dir, *timelines, *markers, *socket_path;
 	int lock_fd, listen_fd, epoll_fd, signal_fd, samples_fd;
 	int spare_fd;	 /* given up to take and close a connection when there is no other left */
 	bool own_socket; /* ours to remove: not systemd's */
@@ -289,6 +289,18 @@ static bool wanted(const struct agent *a, const struct packet *p)
 	return !a->off && p->step != STEP_ID_EXTERN && strcmp(p->class, "off") != 0;
 }
 
+/* The step that an earlier sfabricd followed has said its end on a connection of its own. */
+static bool take_followed(struct agent *a, struct connection *c, const struct packet *end)
+{
+	c->step = steps_find(a->steps, end);
+	for (struct connection *o = a->connections; c->step && o; o = o->next)
+		if (o != c && o->step == c->step) {
+			o->step = NULL;
+			close_connection(o);
+		}
+	return c->step != NULL;
+}
+
 static void take_packet(struct agent *a, struct connection *c, const struct packet *p)
 {
 	switch (p->kind) {
@@ -303,7 +315,7 @@ static void take_packet(struct agent *a, struct connection *c, const struct pack
 			steps_task(a->steps, c->step, p->pid);
 		break;
 	case PACKET_STEP_END:
-		if (c->step)
+		if (c->step || take_followed(a, c, p))
 			end_step(a, c, p);
 		else if (wanted(a, p))
 			steps_end_alone(a->steps, p);
@@ -343,13 +355,27 @@ static void on_peer(struct agent *a, struct connection *c)
 	close_connection(c);
 }
 
+/* What was said about a step that has no connection of its own any more comes by a new one. */
+static void hear_out(struct agent *a)
+{
+	accept_some(a);
+	for (struct connection *c = a->connections; c; c = c->next)
+		if (c->fd >= 0)
+			read_packets(a, c);
+}
+
 /* slurmstepd is gone. What it said before is still in the socket, and counts. */
 static void on_process_end(struct agent *a, struct connection *c)
 {
 	if (c->closed)
 		return;
-	for (int i = 0; i < PACKETS_IN_SOCKET / PACKETS_A_TURN && read_packets(a, c); i++)
-		;
+	if (c->fd < 0)
+		hear_out(a);
+	for (int i = 0; c->fd >= 0 && i < PACKETS_IN_SOCKET / PACKETS_A_TURN; i++)
+		if (!read_packets(a, c))
+			break;
+	if (c->closed)
+		return;
 	end_step(a, c, NULL);
 	close_connection(c);
 }
@@ -399,12 +425,45 @@ static void handle(struct agent *a, const struct watch *watch)
 	}
 }
 
-/* All steps end; the connections stay, and what they say goes unheard while it is off. */
-static void finish_steps(struct agent *a, const char *why)
+/* The connections stay, and what they say goes unheard while it is off. */
+static void switch_off(struct agent *a)
 {
 	for (struct connection *c = a->connections; c; c = c->next)
 		c->step = NULL;
-	steps_stop(a->steps, why);
+	steps_stop(a->steps, "slurm-fabric was switched off");
+}
+
+/* A step that an earlier sfabricd followed: it has no connection until it says its end. */
+static void follow(void *arg, struct step *step, pid_t stepd, int pidfd)
+{
+	struct agent *a = arg;
+	struct connection *c = calloc(1, sizeof(*c));
+
+	if (!c) {
+		agent_say(&agent_log, LOG_WARNING, "out of memory: a step's end may be missed");
+		if (pidfd >= 0)
+			close(pidfd);
+		return;
+	}
+	*c = (struct connection){ .fd = -1, .pidfd = pidfd, .pid = stepd, .step = step };
+	c->process = (struct watch){ WATCH_PIDFD, c };
+	if (pidfd >= 0 && watch_fd(a, pidfd, &c->process) < 0)
+		close_pidfd(c);
+	c->next = a->connections;
+	a->connections = c;
+	a->connection_count++;
+}
+
+/* Those that ended while no sfabricd was there, once what they said is heard. */
+static void end_orphans(struct agent *a)
+{
+	hear_out(a);
+	for (struct connection *c = a->connections; c; c = c->next)
+		if (c->fd < 0 && c->pidfd < 0 && !c->closed) {
+			end_step(a, c, NULL);
+			close_connection(c);
+		}
+	free_closed(a);
 }
 
 static void check_off(struct agent *a)
@@ -419,7 +478,7 @@ static void check_off(struct agent *a)
 		      : "%s is gone: at work again",
 		  conf_off_path());
 	if (off)
-		finish_steps(a, "slurm-fabric was switched off");
+		switch_off(a);
 	publish_pause(a->publish, off);
 	sender_pause(a->sender, off);
 }
@@ -576,8 +635,9 @@ static int find_places(struct agent *a, const struct options *options, struct er
 	a->run_dir = conf_expand(a->conf->run_dir, a->node);
 	a->spool_dir = conf_expand(a->conf->spool_dir, a->node);
 	a->timelines = a->spool_dir ? io_format("%s/timelines", a->spool_dir) : NULL;
+	a->markers = a->run_dir ? io_format("%s/steps", a->run_dir) : NULL;
 	a->socket_path = a->run_dir ? io_format("%s/sfabricd.sock", a->run_dir) : NULL;
-	if (!a->timelines || !a->socket_path)
+	if (!a->timelines || !a->markers || !a->socket_path)
 		return err_set(err, ENOMEM, "out of memory");
 	return 0;
 }
@@ -627,9 +687,11 @@ static int start_sender(struct agent *a, struct err *err)
 
 static int start_parts(struct agent *a, struct err *err)
 {
-	struct steps_with steps = {
-		.conf = a->conf, .node = a->node, .timelines = a->timelines, .log = &agent_log
-	};
+	struct steps_with steps = { .conf = a->conf,
+				    .node = a->node,
+				    .timelines = a->timelines,
+				    .markers = a->markers,
+				    .log = &agent_log };
 	struct publish_with publish = {
 		.conf = a->conf, .node = a->node, .run_dir = a->run_dir, .log = &agent_log
 	};
@@ -662,8 +724,9 @@ static int start(struct agent *a, const struct options *options, struct err *err
 	rc = rc ? rc : start_parts(a, err);
 	if (rc < 0)
 		return rc;
+	steps_recover(a->steps, follow, a);
+	end_orphans(a);
 	check_off(a);
-	steps_recover(a->steps);
 	agent_say(&agent_log, LOG_INFO, "at work for node %s, socket %s", a->node, a->socket_path);
 	return 0;
 }
@@ -676,7 +739,7 @@ static bool stop_parts(struct agent *a)
 	if (a->own_socket) /* first: nobody should connect to one who leaves */
 		unlink(a->socket_path);
 	if (a->steps)
-		finish_steps(a, "sfabricd was stopped");
+		steps_leave(a->steps);
 	ended = publish_stop(a->publish);
 	sampler_stop(a->sampler);
 	if (!sender_stop(a->sender, FLUSH_MS) || !local_stop(a->local) || !ended)
@@ -700,6 +763,7 @@ static void release(struct agent *a)
 	free(a->run_dir);
 	free(a->spool_dir);
 	free(a->timelines);
+	free(a->markers);
 	free(a->socket_path);
 }
 
@@ -716,12 +780,9 @@ static const char usage[] =
 static int read_options(int argc, char **argv, struct options *options)
 {
 	static const struct option table[] = {
-		{ "foreground", no_argument, NULL, 'F' },
-		{ "conf", required_argument, NULL, 'f' },
-		{ "node", required_argument, NULL, 'n' },
-		{ "help", no_argument, NULL, 'h' },
-		{ "version", no_argument, NULL, 'V' },
-		{ NULL, 0, NULL, 0 },
+		{ "foreground", no_argument, NULL, 'F' }, { "conf", required_argument, NULL, 'f' },
+		{ "node", required_argument, NULL, 'n' }, { "help", no_argument, NULL, 'h' },
+		{ "version", no_argument, NULL, 'V' },	  { NULL, 0, NULL, 0 },
 	};
 	int c;
 

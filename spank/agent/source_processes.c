@@ -131,20 +131,23 @@ static void note_born(struct process_scan *scan, pid_t pid, pid_t parent)
 void process_scan(struct process_scan *scan, const struct process_reader *reader)
 {
 	pid_t newest = newest_pid(reader), last = scan->last;
+	bool all = scan->all;
 	struct dirent *entry;
 	struct stat_line line;
 	DIR *dir;
 
 	scan->count = 0;
 	scan->last = newest;
-	if (!newest || !last || newest == last || !(dir = opendir(reader->proc)))
+	if (!newest || (!all && (!last || newest == last)) || !(dir = opendir(reader->proc)))
 		return;
+	scan->all = false;
 	while ((entry = readdir(dir))) {
 		uint64_t pid;
 
 		if (isdigit((unsigned char)entry->d_name[0]) &&
 		    u64_parse(entry->d_name, INT_MAX, &pid) &&
-		    born_between((pid_t)pid, last, newest) && read_stat(reader, (pid_t)pid, &line))
+		    (all || born_between((pid_t)pid, last, newest)) &&
+		    read_stat(reader, (pid_t)pid, &line))
 			note_born(scan, (pid_t)pid, line.parent);
 	}
 	closedir(dir);

@@ -29,6 +29,7 @@ struct process_scan {
 	} * born;
 	size_t count, room;
 	pid_t last; /* the newest process id at the last scan; 0: none yet */
+	bool all;   /* the next scan takes those that were there before as well */
 };
 
 /* Refreshes the scan; what it can't see stays unknown. */

@@ -279,6 +279,17 @@ static void flush_memory(struct spool *s)
 		drop_memory(s, 0);
 }
 
+bool spool_holds(struct spool *s, const char *id)
+{
+	char *name = name_for(SPOOL_RECORD, id),
+	     *path = name ? io_format("%s/%s", s->out, name) : NULL;
+	bool holds = path && access(path, F_OK) == 0;
+
+	free(name);
+	free(path);
+	return holds;
+}
+
 int spool_put(struct spool *s, enum spool_kind kind, const char *id, const char *json,
 	      struct err *err)
 {

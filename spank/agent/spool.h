@@ -56,6 +56,9 @@ void spool_repeat_map(struct spool *s, const char *json, uint64_t generation);
 int spool_sync(struct spool *s, struct err *err);
 bool spool_synced(struct spool *s);
 
+/* Whether this record waits in a file. */
+bool spool_holds(struct spool *s, const char *id);
+
 /* How many wait. */
 size_t spool_pending(struct spool *s);
 

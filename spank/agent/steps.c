@@ -7,11 +7,9 @@
  * that a later run can tell of it), and filled at the end from its summary. What went wrong on the
  * way is one sentence, the record's "partial": the first thing that is true is told.
  */
-#include "steps.h"
+#include "steps_own.h"
 
-#include <dirent.h>
 #include <errno.h>
-#include <limits.h>
 #include <stdarg.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -22,54 +20,15 @@
 
 #include "io.h"
 #include "json.h"
+#include "marker.h"
 #include "source_processes.h"
-#include "summary.h"
 #include "text.h"
-#include "timeline.h"
 
 #define SECOND INT64_C(1000000000)
 #define END_WAIT_NS (5 * SECOND) /* longer than a hung file is waited for */
 #define GAP_NS (5 * SECOND)	 /* a sample that far from its event does not stand for it */
 #define SETTLE_NS (SECOND / 2)
 #define TRIM_NS (60 * SECOND)
-#define TIMELINES_MAX 65536
-
-/* The begin sample until there is a timeline for it. */
-struct row {
-	int64_t t_ns, mono_ns;
-	size_t count;
-	uint64_t *values;
-	bool *valid;
-};
-
-struct step {
-	struct step *next;
-	uint64_t key;
-	struct record *record;
-	struct timeline *timeline; /* NULL: not yet, or can't be written */
-	struct row first;
-	struct summary *summary;
-	int64_t interval_ns;
-	int64_t began_mono_ns, ended_mono_ns, last_mono_ns, due_ns, deadline_ns;
-	int64_t cost_begin_us;
-	uint64_t begin_ticket, end_ticket;
-	bool begun, ending, blind;
-	bool told;    /* sfabricctld has the begin */
-	bool settled; /* the timeline was started, or tried */
-	char *partial; /* RECORD_TEXT bytes, the record's in the end; "" nothing is known yet */
-};
-
-struct steps {
-	struct steps_with with;
-	struct step *first;
-	size_t count;
-	uint64_t keys;
-	int64_t trim_ns;
-	uint64_t *values; /* of one pass: own, then the node's */
-	bool *valid;
-	size_t room;
-	bool told_timeline, told_full;
-};
 
 struct steps *steps_new(const struct steps_with *with)
 {
@@ -80,7 +39,7 @@ struct steps *steps_new(const struct steps_with *with)
 	return s;
 }
 
-static void step_free(struct step *step)
+void step_free(struct step *step)
 {
 	if (!step)
 		return;
@@ -89,7 +48,9 @@ static void step_free(struct step *step)
 	free(step->first.values);
 	free(step->first.valid);
 	summary_free(step->summary);
+	timeline_view_free(step->earlier);
 	free(step->partial);
+	free(step->places);
 	free(step);
 }
 
@@ -197,7 +158,7 @@ static struct record *record_of(const struct steps *s, const struct packet *p, s
 	return r;
 }
 
-static char *timeline_path(const struct steps *s, const struct record *r)
+char *step_timeline_path(const struct steps *s, const struct record *r)
 {
 	char step[STEP_TEXT];
 
@@ -205,7 +166,7 @@ static char *timeline_path(const struct steps *s, const struct record *r)
 			 r->id);
 }
 
-static void timeline_trouble(struct steps *s, const struct err *err)
+void steps_timeline_trouble(struct steps *s, const struct err *err)
 {
 	if (!s->told_timeline)
 		agent_say(s->with.log, LOG_WARNING, "%s; records go on without timelines",
@@ -215,12 +176,12 @@ static void timeline_trouble(struct steps *s, const struct err *err)
 
 /*
  * A step without a timeline has its record all the same. It is started with the first sample of the
- * grid: launching a step is no moment to make a database, and a step that ends before has no more to
- * tell than its record does.
+ * grid: launching a step is no moment to make a database, and a step that ends before has no more
+ * to tell than its record does.
  */
 static void start_timeline(struct steps *s, struct step *step)
 {
-	char *path = timeline_path(s, step->record);
+	char *path = step_timeline_path(s, step->record);
 	struct err err = { "" };
 
 	if (!path)
@@ -228,15 +189,13 @@ static void start_timeline(struct steps *s, struct step *step)
 	io_mkdirs(s->with.timelines, 0700, NULL); /* the disk may have come, or come back */
 	step->timeline = timeline_create(path, step->record, s->with.conf->spool_max / 4, &err);
 	if (!step->timeline)
-		timeline_trouble(s, &err);
+		steps_timeline_trouble(s, &err);
 	else
 		s->told_timeline = false;
 	free(path);
 }
 
-/* Keeps the first sentence. */
-__attribute__((format(printf, 2, 3))) static void set_partial(struct step *step, const char *fmt,
-							      ...)
+void step_partial(struct step *step, const char *fmt, ...)
 {
 	va_list ap;
 
@@ -246,8 +205,6 @@ __attribute__((format(printf, 2, 3))) static void set_partial(struct step *step,
 	vsnprintf(step->partial, RECORD_TEXT, fmt, ap);
 	va_end(ap);
 }
-
-#define OUT_OF_MEMORY "sfabricd was out of memory"
 
 /* A name more in shared_with, each once and not for ever. */
 static void add_shared(struct step *step, const struct record *with)
@@ -266,7 +223,7 @@ static void add_shared(struct step *step, const struct record *with)
 	if (r->shared_with && (r->shared_with[r->shared_count] = strdup(name)))
 		r->shared_count++;
 	else
-		set_partial(step, OUT_OF_MEMORY);
+		step_partial(step, OUT_OF_MEMORY);
 }
 
 /*
@@ -306,7 +263,7 @@ static int64_t began_mono(const struct packet *p, int64_t now)
 	return p->began_mono_ns > 0 && p->began_mono_ns <= now ? p->began_mono_ns : now;
 }
 
-static struct step *step_new(struct steps *s, const struct packet *p, struct err *err)
+struct step *step_new(struct steps *s, const struct packet *p, struct err *err)
 {
 	struct step *step = calloc(1, sizeof(*step));
 
@@ -316,22 +273,38 @@ static struct step *step_new(struct steps *s, const struct packet *p, struct err
 	}
 	step->record = record_of(s, p, err);
 	step->interval_ns = interval_of(s->with.conf, p->sample);
+	step->began_mono_ns = began_mono(p, io_mono_ns());
 	step->summary = summary_new(step->interval_ns);
 	step->partial = calloc(1, RECORD_TEXT);
 	if (step->record && step->summary && step->partial &&
-	    summary_add_series(step->summary, &processes_series) == 0)
+	    summary_add_series(step->summary, &processes_series) == 0) {
+		step->record->interval_ns = step->interval_ns;
 		return step;
+	}
 	if (step->record)
 		err_set(err, ENOMEM, "out of memory");
 	step_free(step);
 	return NULL;
 }
 
+/* A step without a marker is followed as well: only a restart of sfabricd would end that. */
+static void mark(struct steps *s, struct step *step, const struct packet *begin, pid_t stepd)
+{
+	struct marker m = { .stepd = stepd, .begin = *begin };
+	struct err err = { "" };
+
+	memcpy(m.id, step->record->id, sizeof(m.id));
+	step->marked = marker_write(s->with.markers, &m, &err) == 0;
+	if (!step->marked && !s->told_marker)
+		agent_say(s->with.log, LOG_WARNING, "%s; steps go on, but not over a restart",
+			  err.text);
+	s->told_marker = !step->marked;
+}
+
 struct step *steps_begin(struct steps *s, const struct packet *p, pid_t stepd)
 {
 	struct err err = { "" };
 	struct step *step;
-	int64_t now = io_mono_ns();
 
 	if (s->count >= STEPS_MAX) {
 		agent_say(s->with.log, LOG_WARNING,
@@ -344,13 +317,20 @@ struct step *steps_begin(struct steps *s, const struct packet *p, pid_t stepd)
 		agent_say(s->with.log, LOG_WARNING, "job %u: not followed: %s", p->job, err.text);
 		return NULL;
 	}
+	step_enter(s, step, stepd); /* first of all: the rest can wait */
+	mark(s, step, p, stepd);
+	return step;
+}
+
+void step_enter(struct steps *s, struct step *step, pid_t stepd)
+{
+	const struct record *r = step->record;
+
 	step->key = ++s->keys;
 	step->cost_begin_us = process_cpu_us();
-	step->began_mono_ns = began_mono(p, now);
-	step->record->interval_ns = step->interval_ns;
 	if (stepd > 0)
-		sampler_watch(s->with.sampler, step->key, stepd, p->job, p->step);
-	step->begin_ticket = sampler_request(s->with.sampler); /* first of all: the rest can wait */
+		sampler_watch(s->with.sampler, step->key, stepd, r->job, r->step);
+	step->begin_ticket = sampler_request(s->with.sampler);
 	for (struct step *other = s->first; other; other = other->next) {
 		if (other->ending)
 			continue;
@@ -361,7 +341,6 @@ struct step *steps_begin(struct steps *s, const struct packet *p, pid_t stepd)
 	s->first = step;
 	s->count++;
 	set_grid(s);
-	return step;
 }
 
 void steps_task(struct steps *s, struct step *step, pid_t pid)
@@ -379,24 +358,24 @@ static void explain_gaps(struct steps *s, struct step *step)
 	char path[PATH_MAX];
 
 	if (sampler_hung(s->with.sampler, path, sizeof(path)))
-		set_partial(step, "reading %.200s has not come back", path);
+		step_partial(step, "reading %.200s has not come back", path);
 	if (step->blind)
-		set_partial(step, "no sample was taken before the step ended");
+		step_partial(step, "no sample was taken before the step ended");
 	else if (r->samples < 2)
-		set_partial(step, "%s sample was taken", r->samples ? "only one" : "no");
+		step_partial(step, "%s sample was taken", r->samples ? "only one" : "no");
 	if (r->begin_gap_ns > allowed)
-		set_partial(step, "the first sample is %.1f s behind the begin",
-			    (double)r->begin_gap_ns / 1e9);
+		step_partial(step, "the first sample is %.1f s behind the begin",
+			     (double)r->begin_gap_ns / 1e9);
 	if (r->end_gap_ns > GAP_NS || r->end_gap_ns < -GAP_NS)
-		set_partial(step, "the last sample is %.1f s %s the end",
-			    (double)llabs(r->end_gap_ns) / 1e9,
-			    r->end_gap_ns > 0 ? "behind" : "before");
+		step_partial(step, "the last sample is %.1f s %s the end",
+			     (double)llabs(r->end_gap_ns) / 1e9,
+			     r->end_gap_ns > 0 ? "behind" : "before");
 }
 
 /* Left unfinished, a later run would make a second record of it. */
 static void drop_timeline(struct steps *s, struct step *step, const struct err *err)
 {
-	timeline_trouble(s, err);
+	steps_timeline_trouble(s, err);
 	timeline_discard(step->timeline);
 	step->timeline = NULL;
 }
@@ -414,7 +393,7 @@ static void finish_timeline(struct steps *s, struct step *step)
 	struct err err = { "" };
 
 	if (step->timeline && timeline_finish(step->timeline, &err) < 0)
-		timeline_trouble(s, &err);
+		steps_timeline_trouble(s, &err);
 	step->timeline = NULL;
 }
 
@@ -425,7 +404,7 @@ static void set_clock(struct steps *s, struct record *r)
 }
 
 /* False: it is lost, and may be made again. */
-static bool send_record(struct steps *s, const struct record *r)
+bool steps_send(struct steps *s, const struct record *r)
 {
 	char *line = record_line(r), step[STEP_TEXT];
 	int code = line ? 0 : errno;
@@ -456,9 +435,9 @@ static void finish(struct steps *s, struct step *step)
 	r->cost_us = process_cpu_us() - step->cost_begin_us;
 	explain_gaps(s, step);
 	if (!step->blind && summary_fill(step->summary, r) < 0)
-		set_partial(step, OUT_OF_MEMORY);
+		step_partial(step, OUT_OF_MEMORY);
 	if (!step->blind && summary_trouble(step->summary, trouble, sizeof(trouble)))
-		set_partial(step, "%s", trouble);
+		step_partial(step, "%s", trouble);
 	if (step->partial[0]) {
 		r->partial = step->partial;
 		step->partial = NULL;
@@ -468,8 +447,11 @@ static void finish(struct steps *s, struct step *step)
 	set_clock(s, r);
 	/* In this order a kill at any moment neither loses the record nor makes another of it. */
 	seal_timeline(s, step);
-	if (send_record(s, r))
+	if (steps_send(s, r)) {
 		finish_timeline(s, step);
+		if (step->marked)
+			marker_remove(s->with.markers, r);
+	}
 	step_free(step);
 	set_grid(s);
 }
@@ -497,6 +479,22 @@ static void set_end_time(struct step *step, const struct packet *end)
 	step->record->end_ns = now - ago;
 }
 
+/*
+ * Its slurmstepd was gone already when this sfabricd came, and the counters have gone on since:
+ * what the earlier one saw stands.
+ */
+static void end_orphan(struct steps *s, struct step *step, const struct packet *end)
+{
+	struct record *r = step->record;
+
+	if (!end) {
+		step->ended_mono_ns = r->samples ? step->last_mono_ns : step->began_mono_ns;
+		r->end_ns = r->begin_ns + step->ended_mono_ns - step->began_mono_ns;
+	}
+	step_partial(step, "sfabricd was not there when the step ended");
+	finish(s, step);
+}
+
 void steps_end(struct steps *s, struct step *step, const struct packet *end)
 {
 	step->ending = true;
@@ -504,6 +502,19 @@ void steps_end(struct steps *s, struct step *step, const struct packet *end)
 	step->deadline_ns = io_mono_ns() + END_WAIT_NS;
 	set_end(step->record, end);
 	set_end_time(step, end);
+	if (step->orphan)
+		end_orphan(s, step, end);
+	else if (step->marked && end)
+		marker_add_end(s->with.markers, step->record, end, NULL);
+}
+
+struct step *steps_find(struct steps *s, const struct packet *end)
+{
+	for (struct step *step = s->first; step; step = step->next)
+		if (step->taken_over && !step->ending && step->record->job == end->job &&
+		    step->record->step == end->step && step->record->begin_ns == end->began_ns)
+			return step;
+	return NULL;
 }
 
 void steps_end_alone(struct steps *s, const struct packet *end)
@@ -522,7 +533,7 @@ void steps_end_alone(struct steps *s, const struct packet *end)
 	r->partial = strdup("sfabricd did not follow the step from its begin to its end");
 	set_clock(s, r);
 	if (r->partial)
-		send_record(s, r);
+		steps_send(s, r);
 	else
 		agent_say(s->with.log, LOG_WARNING, "job %u: no record: out of memory", end->job);
 	record_free(r);
@@ -550,39 +561,79 @@ static bool make_room(struct steps *s, size_t count)
 	return true;
 }
 
-/* The node's values stand behind the step's own; these differ from step to step. */
-static bool spread(struct steps *s, const struct sampler_pass *pass, size_t *count)
+static bool same_series(const struct series *a, const struct series *b)
 {
-	*count = 1 + (pass->series ? pass->series->count : 0);
-	if (!make_room(s, *count))
-		return false;
-	memcpy(s->values + 1, pass->values, (*count - 1) * sizeof(*s->values));
-	memcpy(s->valid + 1, pass->valid, (*count - 1) * sizeof(*s->valid));
-	return true;
+	return !strcmp(a->name, b->name) && !strcmp(a->device, b->device) &&
+	       !strcmp(a->source, b->source);
 }
 
-static void set_own(struct steps *s, const struct step *step, const struct sampler_pass *pass)
+/* Where an earlier run's samples have the series, most likely at guess; 0 when they don't. */
+static uint32_t earlier_place(const struct step *step, const struct series *series, size_t guess)
 {
-	s->valid[0] = false;
+	size_t count = step->earlier ? step->earlier->series_count : 0;
+
+	for (size_t i = 0; i < count; i++) {
+		size_t place = (guess + i) % count;
+
+		if (place > 0 && same_series(&step->earlier->series[place], series))
+			return (uint32_t)place;
+	}
+	return 0;
+}
+
+/* Series that the step does not know yet go into its summary and its timeline, in the same order.
+ */
+static int add_series(struct steps *s, struct step *step, const struct sampler_series *all)
+{
+	uint32_t *more = reallocarray(step->places, all->count, sizeof(*more));
+	struct err err = { "" };
+
+	if (!more)
+		return -ENOMEM;
+	step->places = more;
+	for (size_t i = step->place_count; i < all->count; i++) {
+		uint32_t place = earlier_place(step, all->list[i], i + 1);
+
+		if (!place) {
+			place = (uint32_t)summary_series_count(step->summary);
+			if (summary_add_series(step->summary, all->list[i]) < 0)
+				return -ENOMEM;
+			if (step->timeline &&
+			    timeline_add_series(step->timeline, all->list[i], &err) < 0)
+				drop_timeline(s, step, &err);
+		}
+		step->places[i] = place;
+		step->place_count++;
+	}
+	return 0;
+}
+
+/*
+ * The pass as the step has it: its own processes' value, then the node's in the order in which the
+ * step met them. The count, or 0 without memory.
+ */
+static size_t spread(struct steps *s, struct step *step, const struct sampler_pass *pass)
+{
+	size_t known = pass->series ? pass->series->count : 0, count;
+
+	if (known > step->place_count && add_series(s, step, pass->series) < 0)
+		step_partial(step, OUT_OF_MEMORY);
+	count = summary_series_count(step->summary);
+	if (!make_room(s, count)) {
+		step_partial(step, OUT_OF_MEMORY);
+		return 0;
+	}
+	memset(s->valid, 0, count * sizeof(*s->valid));
+	for (size_t i = 0; i < known && i < step->place_count; i++) {
+		s->values[step->places[i]] = pass->values[i];
+		s->valid[step->places[i]] = pass->valid[i];
+	}
 	for (size_t i = 0; i < pass->own_count; i++)
 		if (pass->own[i].key == step->key) {
 			s->values[0] = pass->own[i].cpu_us;
 			s->valid[0] = pass->own[i].valid;
 		}
-}
-
-/* Series that the step does not know yet go into its summary and its timeline, in the same order.
- */
-static void add_series(struct steps *s, struct step *step, const struct sampler_series *all)
-{
-	struct err err = { "" };
-
-	for (size_t i = summary_series_count(step->summary) - 1; all && i < all->count; i++) {
-		if (summary_add_series(step->summary, all->list[i]) < 0)
-			return; /* the pass is longer than the summary then: it stops there */
-		if (step->timeline && timeline_add_series(step->timeline, all->list[i], &err) < 0)
-			drop_timeline(s, step, &err);
-	}
+	return count;
 }
 
 static void add_row(struct steps *s, struct step *step, const struct sampler_pass *pass,
@@ -601,12 +652,13 @@ static void add_row(struct steps *s, struct step *step, const struct sampler_pas
 			  "job %u: its timeline has a quarter of spool_max and ends here",
 			  step->record->job);
 	} else if (rc < 0 && rc != -EFBIG) {
-		timeline_trouble(s, &err);
+		steps_timeline_trouble(s, &err);
 	}
 }
 
 /* Keeps the begin sample for the timeline. Without memory the timeline begins later. */
-static void keep_first(struct steps *s, struct step *step, const struct sampler_pass *pass, size_t count)
+static void keep_first(struct steps *s, struct step *step, const struct sampler_pass *pass,
+		       size_t count)
 {
 	struct row *row = &step->first;
 
@@ -637,21 +689,20 @@ static void settle(struct steps *s, struct step *step, const struct sampler_seri
 	for (size_t i = 0; rc == 0 && all && i < known && i < all->count; i++)
 		rc = timeline_add_series(step->timeline, all->list[i], &err);
 	if (rc == 0 && row->count)
-		rc = timeline_add(step->timeline, row->t_ns, row->mono_ns, SAMPLE_BEGIN, row->values,
-				  row->valid, row->count, &err);
+		rc = timeline_add(step->timeline, row->t_ns, row->mono_ns, SAMPLE_BEGIN,
+				  row->values, row->valid, row->count, &err);
 	if (rc < 0)
 		drop_timeline(s, step, &err);
 }
 
 static void take_sample(struct steps *s, struct step *step, const struct sampler_pass *pass,
-			enum sample_kind kind, size_t count)
+			enum sample_kind kind)
 {
 	struct record *r = step->record;
+	size_t count = spread(s, step, pass);
 
-	set_own(s, step, pass);
-	add_series(s, step, pass->series);
-	if (count > summary_series_count(step->summary))
-		count = summary_series_count(step->summary);
+	if (!count)
+		return;
 	summary_pass(step->summary, pass->mono_ns, s->values, s->valid, count, kind == SAMPLE_END);
 	if (kind == SAMPLE_BEGIN && !step->settled)
 		keep_first(s, step, pass, count);
@@ -689,37 +740,35 @@ static bool on_step_grid(struct step *step, const struct sampler_pass *pass)
 	return true;
 }
 
-static void begin_sample(struct steps *s, struct step *step, const struct sampler_pass *pass,
-			 size_t count)
+static void begin_sample(struct steps *s, struct step *step, const struct sampler_pass *pass)
 {
 	step->begun = true;
 	step->blind = step->ending && pass->mono_ns > step->ended_mono_ns;
 	if (!step->interval_ns && !step->ending) /* no grid: there is no later moment for it */
 		settle(s, step, NULL);
 	if (!step->blind)
-		take_sample(s, step, pass, SAMPLE_BEGIN, count);
+		take_sample(s, step, pass, SAMPLE_BEGIN);
 }
 
 /* True when the step is done. */
-static bool step_pass(struct steps *s, struct step *step, const struct sampler_pass *pass,
-		      size_t count)
+static bool step_pass(struct steps *s, struct step *step, const struct sampler_pass *pass)
 {
 	bool grid = on_step_grid(step, pass);
 
 	if (!step->begun) {
 		if (pass->ticket >= step->begin_ticket)
-			begin_sample(s, step, pass, count);
+			begin_sample(s, step, pass);
 		return step->begun && step->ending && pass->ticket >= step->end_ticket;
 	}
 	if (step->ending && pass->ticket >= step->end_ticket) {
 		if (!step->blind)
-			take_sample(s, step, pass, SAMPLE_END, count);
+			take_sample(s, step, pass, SAMPLE_END);
 		return true;
 	}
 	if (grid && !step->ending) {
 		if (!step->settled)
 			settle(s, step, pass->series);
-		take_sample(s, step, pass, SAMPLE_GRID, count);
+		take_sample(s, step, pass, SAMPLE_GRID);
 	}
 	return false;
 }
@@ -727,13 +776,10 @@ static bool step_pass(struct steps *s, struct step *step, const struct sampler_p
 void steps_pass(struct steps *s, const struct sampler_pass *pass)
 {
 	struct step *step, *next;
-	size_t count;
 
-	if (!spread(s, pass, &count))
-		return;
 	for (step = s->first; step; step = next) {
 		next = step->next;
-		if (step_pass(s, step, pass, count))
+		if (step_pass(s, step, pass))
 			finish(s, step);
 	}
 }
@@ -758,7 +804,7 @@ static void trim(struct steps *s)
 
 	if (timeline_trim(s->with.timelines, s->with.conf->spool_max, is_live, s, &deleted, &err) <
 	    0)
-		timeline_trouble(s, &err);
+		steps_timeline_trouble(s, &err);
 	else if (deleted > 0)
 		agent_say(s->with.log, LOG_INFO, "%zu old timelines deleted: spool_max is reached",
 			  deleted);
@@ -778,8 +824,8 @@ void steps_tick(struct steps *s, int64_t mono_ns)
 			char path[PATH_MAX];
 
 			if (sampler_hung(s->with.sampler, path, sizeof(path)))
-				set_partial(step, "reading %.200s has not come back", path);
-			set_partial(step, "no sample could be taken at the end");
+				step_partial(step, "reading %.200s has not come back", path);
+			step_partial(step, "no sample could be taken at the end");
 			finish(s, step);
 		}
 	}
@@ -796,135 +842,25 @@ void steps_stop(struct steps *s, const char *why)
 
 		if (!step->ending)
 			set_end_time(step, NULL);
-		set_partial(step, "%s", why);
+		step_partial(step, "%s", why);
 		finish(s, step);
 	}
 }
 
-/* --- what an earlier run left -------------------------------------------------------------------
- */
-
-static int replay(struct timeline_view *v, struct summary *summary, struct err *err)
+void steps_leave(struct steps *s)
 {
-	struct record *r = v->record;
-	struct timeline_sample sample;
-	int64_t first_mono = 0, last_mono = 0;
-	int rc;
+	while (s->first) {
+		struct step *step = s->first;
 
-	for (size_t i = 0; i < v->series_count; i++)
-		if (summary_add_series(summary, &v->series[i]) < 0)
-			return err_set(err, ENOMEM, "out of memory");
-	r->samples = 0;
-	while ((rc = timeline_next(v, &sample, err)) > 0) {
-		summary_pass(summary, sample.mono_ns, sample.values, sample.valid, sample.count,
-			     false);
-		if (r->samples++ == 0) {
-			first_mono = sample.mono_ns;
-			r->begin_gap_ns = sample.t_ns - r->begin_ns;
-		}
-		last_mono = sample.mono_ns;
-		r->end_ns = sample.t_ns;
-	}
-	r->elapsed_ns = r->samples ? last_mono - first_mono + r->begin_gap_ns : 0;
-	if (r->elapsed_ns < 0)
-		r->elapsed_ns = 0;
-	/* A row that breaks off: what came before it stands. */
-	return rc == -ENOMEM || (rc < 0 && r->samples == 0) ? rc : summary_fill(summary, r);
-}
-
-/* The record of an unfinished timeline out of what was sampled; 0 or a negative errno. */
-static int rebuild(struct timeline_view *v, struct err *err)
-{
-	struct summary *summary = summary_new(v->record->interval_ns);
-	struct record *r = v->record;
-	char boot[37];
-	int rc = summary ? replay(v, summary, err) : err_set(err, ENOMEM, "out of memory");
-
-	summary_free(summary);
-	if (rc < 0)
-		return rc;
-	free(r->partial);
-	r->partial = strdup(io_boot_id(boot, NULL) == 0 && strcmp(boot, v->boot_id)
-				    ? "the node was rebooted"
-				    : "sfabricd was restarted");
-	return r->partial ? 0 : err_set(err, ENOMEM, "out of memory");
-}
-
-/* A file that is no timeline is put aside, where trimming finds it. */
-static void put_aside(const char *path)
-{
-	char *bad = io_format("%s.bad", path), *wal = io_format("%s-wal", path),
-	     *shm = io_format("%s-shm", path);
-
-	if (bad && wal && shm && (rename(path, bad) == 0 || errno == ENOENT)) {
-		unlink(wal);
-		unlink(shm);
-	}
-	free(bad);
-	free(wal);
-	free(shm);
-}
-
-/* A sealed one has the step's whole record, which may have been sent or not: again does no harm. */
-static void recover_file(struct steps *s, const char *name)
-{
-	char *path = io_format("%s/%s", s->with.timelines, name);
-	struct err err = { "" };
-	struct timeline_view *v = path ? timeline_open(path, &err) : NULL;
-	struct record *r = NULL;
-	int rc = v ? 0 : -errno;
-
-	if (v && !v->final)
-		rc = rebuild(v, &err);
-	if (rc == 0) {
-		r = v->record;
-		v->record = NULL;
-	}
-	if (r && !v->final)
-		agent_say(s->with.log, LOG_NOTICE, "%s: its step was not finished: partial record",
-			  name);
-	timeline_view_free(v); /* before the file is closed for good: SQLite wants it alone */
-	if (r) {
-		if (send_record(s, r) && timeline_close_file(path, r, &err) < 0)
-			timeline_trouble(s, &err);
-	} else if (path && (rc == -EPROTO || (access(path, F_OK) < 0 && errno == ENOENT))) {
-		agent_say(s->with.log, LOG_WARNING, "%s; put aside", err.text);
-		put_aside(path);
-	} else {
-		agent_say(s->with.log, LOG_WARNING, "%s: left for the next start: %s", name,
-			  path ? err.text : "out of memory");
-	}
-	record_free(r);
-	free(path);
-}
-
-/* One that was not finished has its WAL beside it, so that the others need not be opened. */
-void steps_recover(struct steps *s)
-{
-	DIR *dir = opendir(s->with.timelines);
-	struct dirent *entry;
-	char **names = NULL;
-	size_t count = 0;
-
-	while (dir && count < TIMELINES_MAX && (entry = readdir(dir))) {
-		size_t len = strlen(entry->d_name);
-		char **more;
-
-		if (len < 4 || strcmp(entry->d_name + len - 4, "-wal") != 0)
+		if (step->ending || !step->marked) {
+			if (!step->ending)
+				set_end_time(step, NULL);
+			step_partial(step, "sfabricd was stopped");
+			finish(s, step);
 			continue;
-		more = reallocarray(names, count + 1, sizeof(*names));
-		if (!more)
-			break;
-		names = more;
-		names[count] = strndup(entry->d_name, len - 4);
-		if (names[count])
-			count++;
+		}
+		s->first = step->next;
+		s->count--;
+		step_free(step); /* its marker and its timeline stay */
 	}
-	if (dir)
-		closedir(dir);
-	for (size_t i = 0; i < count; i++) {
-		recover_file(s, names[i]);
-		free(names[i]);
-	}
-	free(names);
 }

@@ -29,6 +29,7 @@ struct steps_with { /* all of it must live as long */
 	const struct conf *conf;
 	const char *node;
 	const char *timelines; /* folder */
+	const char *markers;   /* folder, see marker.h */
 	struct sampler *sampler;
 	struct sender *sender;
 	const struct agent_log *log;
@@ -37,8 +38,15 @@ struct steps_with { /* all of it must live as long */
 struct steps *steps_new(const struct steps_with *with);
 void steps_free(struct steps *s); /* steps_stop() first, or they are forgotten */
 
-/* Turns timelines that an earlier run left unfinished into partial records. */
-void steps_recover(struct steps *s);
+/*
+ * Takes over the steps that an earlier run followed, and turns what else it left unfinished into
+ * partial records. follow() gets each step, its slurmstepd, and a pidfd that is its own from then
+ * on, or -1 when it is gone: then the step's end, if it waits in the socket, is to be given first.
+ */
+void steps_recover(struct steps *s,
+		   void (*follow)(void *arg, struct step *step, pid_t stepd, int pidfd), void *arg);
+/* The step that was taken over and ends with this packet, or NULL. */
+struct step *steps_find(struct steps *s, const struct packet *end);
 
 /* A step begins; stepd is its slurmstepd. NULL when it is not followed (the log says why). */
 struct step *steps_begin(struct steps *s, const struct packet *begin, pid_t stepd);
@@ -50,10 +58,13 @@ void steps_end(struct steps *s, struct step *step, const struct packet *end);
 void steps_end_alone(struct steps *s, const struct packet *end);
 
 void steps_pass(struct steps *s, const struct sampler_pass *pass);
-/* About once a second: begins to tell of, ends that wait too long for a sample, the timelines' size. */
+/* About once a second: begins to tell of, ends that wait too long for a sample, the timelines'
+ * size. */
 void steps_tick(struct steps *s, int64_t mono_ns);
 /* Finishes all that live as partial records: why, a sentence. */
 void steps_stop(struct steps *s, const char *why);
+/* Leaves those that live to the next run. */
+void steps_leave(struct steps *s);
 
 size_t steps_count(const struct steps *s);
 

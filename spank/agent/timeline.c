@@ -151,23 +151,39 @@ static int open_new(struct timeline *t, struct err *err)
 	return 0;
 }
 
+static struct timeline *timeline_new(const char *path, struct err *err)
+{
+	struct timeline *t = calloc(1, sizeof(*t));
+
+	if (t && (t->path = strdup(path)) && (t->wal = io_format("%s-wal", path)))
+		return t;
+	err_set(err, ENOMEM, "%s: out of memory", path);
+	timeline_free(t);
+	return NULL;
+}
+
+/* Ready for samples, the last step of both ways to one. */
+static int make_ready(struct timeline *t, uint64_t max_bytes, struct err *err)
+{
+	static const char insert[] = "INSERT INTO samples VALUES (?1, ?2, ?3, ?4)";
+	int rc = limit_size(t, max_bytes, err);
+
+	if (rc == 0 && sqlite3_prepare_v2(t->db, insert, -1, &t->insert, NULL) != SQLITE_OK)
+		rc = fail(t->db, t->path, "samples", err);
+	return rc;
+}
+
 struct timeline *timeline_create(const char *path, const struct record *head, uint64_t max_bytes,
 				 struct err *err)
 {
-	static const char insert[] = "INSERT INTO samples VALUES (?1, ?2, ?3, ?4)";
-	struct timeline *t = calloc(1, sizeof(*t));
+	struct timeline *t = timeline_new(path, err);
 	int rc;
 
-	if (!t || !(t->path = strdup(path)) || !(t->wal = io_format("%s-wal", path))) {
-		err_set(err, ENOMEM, "%s: out of memory", path);
-		timeline_free(t);
+	if (!t)
 		return NULL;
-	}
 	rc = open_new(t, err);
 	rc = rc ? rc : set_head(t, head, err);
-	rc = rc ? rc : limit_size(t, max_bytes, err);
-	if (rc == 0 && sqlite3_prepare_v2(t->db, insert, -1, &t->insert, NULL) != SQLITE_OK)
-		rc = fail(t->db, t->path, "samples", err);
+	rc = rc ? rc : make_ready(t, max_bytes, err);
 	if (rc == 0)
 		return t;
 	if (t->made)
@@ -344,6 +360,27 @@ static int open_old(const char *path, sqlite3 **db, struct err *err)
 			 NULL, NULL, NULL) != SQLITE_OK)
 		return fail(*db, path, "open", err);
 	return 0;
+}
+
+struct timeline *timeline_append(const char *path, size_t series_count, uint64_t max_bytes,
+				 struct err *err)
+{
+	struct timeline *t = timeline_new(path, err);
+	int rc;
+
+	if (!t)
+		return NULL;
+	t->series_count = series_count;
+	rc = open_old(path, &t->db, err);
+	if (rc == 0 &&
+	    sqlite3_exec(t->db, "PRAGMA locking_mode=EXCLUSIVE", NULL, NULL, NULL) != SQLITE_OK)
+		rc = fail(t->db, path, "lock", err);
+	rc = rc ? rc : make_ready(t, max_bytes, err);
+	if (rc == 0)
+		return t;
+	timeline_free(t);
+	errno = -rc;
+	return NULL;
 }
 
 /* A text column until the next step; NULL where there is none. *rc becomes -ENOMEM without memory.
@@ -571,18 +608,24 @@ int timeline_next(struct timeline_view *v, struct timeline_sample *sample, struc
 	return 1;
 }
 
+void timeline_view_close(struct timeline_view *v)
+{
+	if (!v->state)
+		return;
+	sqlite3_finalize(v->state->samples);
+	sqlite3_close(v->state->db);
+	free(v->state->path);
+	free(v->state->values);
+	free(v->state->valid);
+	free(v->state);
+	v->state = NULL;
+}
+
 void timeline_view_free(struct timeline_view *v)
 {
 	if (!v)
 		return;
-	if (v->state) {
-		sqlite3_finalize(v->state->samples);
-		sqlite3_close(v->state->db);
-		free(v->state->path);
-		free(v->state->values);
-		free(v->state->valid);
-		free(v->state);
-	}
+	timeline_view_close(v);
 	for (size_t i = 0; i < v->series_count; i++) {
 		free(v->series[i].name);
 		free(v->series[i].device);

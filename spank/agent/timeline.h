@@ -35,6 +35,9 @@ struct timeline; /* one that is written */
 /* Makes path (0600). head: what is known at the begin. max_bytes: rows beyond it are refused. */
 struct timeline *timeline_create(const char *path, const struct record *head, uint64_t max_bytes,
 				 struct err *err);
+/* Goes on with one that an earlier run left unfinished, which has that many series. */
+struct timeline *timeline_append(const char *path, size_t series_count, uint64_t max_bytes,
+				 struct err *err);
 int timeline_add_series(struct timeline *t, const struct series *series, struct err *err);
 /* -EFBIG: max_bytes is reached; the file stays good. */
 int timeline_add(struct timeline *t, int64_t t_ns, int64_t mono_ns, enum sample_kind kind,
@@ -68,6 +71,7 @@ struct timeline_view *timeline_open(const char *path, struct err *err);
 /* The next sample as they were added, which is in order of time: 1, 0 at the end, a negative errno.
  */
 int timeline_next(struct timeline_view *v, struct timeline_sample *sample, struct err *err);
+void timeline_view_close(struct timeline_view *v); /* the file; the series and the record stay */
 void timeline_view_free(struct timeline_view *v);
 /* Seals a file that was left unfinished, with that record, and makes one file of it. */
 int timeline_close_file(const char *path, const struct record *record, struct err *err);

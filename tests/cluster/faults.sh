@@ -213,7 +213,8 @@ test_agent_restarted() {
     wait_until 20 in_sacct "$job"
     has "$(exits "$job")" ".0|FAILED|3:0"
     whole "$job"
-    is "$(show "$job" | ask "sorted({r['node'] for r in step('0')['records'] if r.get('partial')})")" "['$node']"
+    is "$(told "$job" 0 "(r['end'], r.get('partial'))")" "[('exit 3', None), ('exit 3', None)]"
+    is "$(show "$job" | ask "len(step('0')['records'])")" 2 "records"
 }
 
 test_switched_off_in_mid_job() {

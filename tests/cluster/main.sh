@@ -53,25 +53,35 @@ test_agent_stopped() {
     is "$(show "$job" | ask 'all(r.get("partial") or r["sampling"]["begin_gap_ns"] > 10**9 for r in step("1")["records"])')" True
 }
 
-job_agent_killed() {
+# agent_killed SECONDS NODES WAIT: a job whose last node's sfabricd is killed, and started when the
+# function WAIT is through
+agent_killed() {
     local job node
-    job=$(sleeper 4 6 --gpus-per-node=8 --fabric=compact)
+    job=$(sleeper "$2" "$1" --gpus-per-node=8 --fabric=compact)
     wait_until 30 sleeps "$job" >&2
     sleep 2
     node=$(hosts_of "$job" | tail -n 1)
     cluster kill "$run" "sfabricd.$node" >&2
-    sleep 1
+    "$3" "$job" >&2
     cluster start "$run" "sfabricd.$node" >&2
     echo "$job"
 }
+at_once() { sleep 1; }
+job_agent_killed() { agent_killed 12 4 at_once; }
 test_agent_killed_in_mid_step() {
-    local node
     same_job agent_killed
     has "$(cat "$work/agent_killed.yes")" ".0|FAILED|3:0"
-    node=$(ctl scontrol show hostnames "$(ctl sacct -n -X -P -j "$jobs" -o NodeList)" | tail -n 1)
-    wait_until 60 final "$jobs"
-    is "$(show "$jobs" | ask 'step("0")["reported"]')" 4
-    is "$(show "$jobs" | ask "sorted({r['node'] for r in step('0')['records'] if r.get('partial')})")" "['$node']"
+    whole "$jobs"
+    is "$(told "$jobs" 0 "(r['end'], r.get('partial'))")" "[('exit 3', None), ('exit 3', None), ('exit 3', None), ('exit 3', None)]"
+}
+
+no_stepd() { ! pgrep -f "^slurmstepd: \[$1\."; }
+until_over() { wait_job "$1" && wait_until 60 no_stepd "$1"; }
+job_agent_away() { agent_killed 5 2 until_over; }
+test_agent_away_at_the_end() {
+    same_job agent_away
+    whole "$jobs"
+    is "$(told "$jobs" 0 "(r['end'], r.get('partial', ''))")" "[('exit 3', ''), ('lost', 'sfabricd was not there when the step ended')]"
     # sacct says it, too
     has "$(admin_comment "$jobs")" '"partial":'
 }

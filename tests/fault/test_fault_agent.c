@@ -7,6 +7,7 @@
  * A record is there once and whole, and what it says is true, or the log says that there is none.
  */
 #include <dirent.h>
+#include <limits.h>
 #include <sys/wait.h>
 
 #include "fault.h"
@@ -29,6 +30,12 @@ int sender_put(struct sender *s, enum spool_kind kind, const char *id, const cha
 	(void)s;
 	said += rc < 0;
 	return rc;
+}
+
+bool sender_holds(const struct sender *s, const char *id)
+{
+	(void)s;
+	return spool_holds(spool, id);
 }
 
 bool sender_clock(struct sender *s, int64_t mono_ns, int64_t *offset_ns, int64_t *bound_ns)
@@ -59,6 +66,11 @@ int sampler_watch(struct sampler *s, uint64_t key, pid_t stepd, uint32_t job, ui
 	(void)job;
 	(void)step;
 	return 0;
+}
+
+void sampler_adopt_all(struct sampler *s)
+{
+	(void)s;
 }
 
 void sampler_task(struct sampler *s, uint64_t key, pid_t pid)
@@ -100,9 +112,14 @@ static char *timelines;
 
 static struct steps *start(void)
 {
-	struct steps_with with = {
-		.conf = &conf, .node = "n1", .timelines = timelines, .log = &log_here
-	};
+	static char folder[PATH_MAX];
+	struct steps_with with = { .conf = &conf,
+				   .node = "n1",
+				   .timelines = timelines,
+				   .markers = folder,
+				   .log = &log_here };
+
+	snprintf(folder, sizeof(folder), "%s/steps", fault_folder());
 
 	spool = spool_open(fault_folder(), NULL);
 	return spool ? steps_new(&with) : NULL;
@@ -113,6 +130,18 @@ static void stop(struct steps *steps)
 	steps_free(steps);
 	spool_free(spool);
 	spool = NULL;
+}
+
+/* A step that was taken over ends at once. */
+static struct steps *following;
+
+static void follow(void *arg, struct step *step, pid_t stepd, int pidfd)
+{
+	(void)arg;
+	(void)stepd;
+	if (pidfd >= 0)
+		close(pidfd);
+	steps_end(following, step, NULL);
 }
 
 static const struct packet *packet_of(enum packet_kind kind)
@@ -212,6 +241,13 @@ static void check_timeline(const char *path)
 	timeline_view_free(v);
 }
 
+static size_t markers;
+
+static void count_marker(const char *path)
+{
+	markers += strstr(path, "/steps/") != NULL;
+}
+
 /* No half-written file is left: SQLite's own beside a timeline go when it is opened, or trimmed. */
 static void check_names(void)
 {
@@ -221,7 +257,8 @@ static void check_names(void)
 
 	for (size_t i = 0; i < sizeof(ends) / sizeof(ends[0]); i++)
 		known += fault_files(ends[i], NULL);
-	must(fault_files("", NULL) == known);
+	markers = 0;
+	must(fault_files("", count_marker) == known + markers);
 }
 
 /* What the spool keeps in memory is moved to the disk by the next call. */
@@ -245,7 +282,8 @@ static void recover(void)
 {
 	struct steps *steps = start();
 
-	steps_recover(steps);
+	following = steps;
+	steps_recover(steps, follow, NULL);
 	check_spool();
 	must(fault_files("-wal", NULL) == 0);
 	fault_files(".db", check_timeline);
@@ -333,6 +371,36 @@ static void a_stop(void)
 	free(timelines);
 }
 
+/* Killed with a step that lived; the next run takes it over, and finds it over. */
+static void a_restart(void)
+{
+	struct packet begin = *packet_of(PACKET_STEP_BEGIN);
+	struct steps *steps;
+
+	timelines = io_format("%s/timelines", fault_folder());
+	steps = start();
+	must(steps_begin(steps, &begin, 0) != NULL);
+	for (int i = 0; i < PASSES - 1; i++)
+		pass(steps, &begin, i, false);
+	stop(steps);
+	steps = start();
+	said = 0;
+	following = steps;
+	fault_on();
+	steps_recover(steps, follow, NULL);
+	fault_off();
+	check_spool();
+	must(complete == 0 && (partial == 1 || said > 0));
+	stop(steps);
+	recover();
+	must(partial == 1);
+	fault_look();
+	markers = 0;
+	fault_files("", count_marker);
+	must(markers == 0);
+	free(timelines);
+}
+
 /* ---- what a killed run left ---- */
 
 static char *db_bytes, *wal_bytes, *left_name;
@@ -392,7 +460,8 @@ static void a_recovery(void)
 	steps = start();
 	said = 0;
 	fault_on();
-	steps_recover(steps);
+	following = steps;
+	steps_recover(steps, follow, NULL);
 	fault_off();
 	check_spool();
 	must(complete == 0);
@@ -491,9 +560,9 @@ static void a_trim(void)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		FAULT_WORK(a_spool),	FAULT_WORK(a_refusal), FAULT_WORK(a_trim),
-		FAULT_WORK(a_step),	FAULT_WORK(a_stop),    FAULT_WORK(an_end_alone),
-		FAULT_WORK(a_recovery),
+		FAULT_WORK(a_spool),	  FAULT_WORK(a_refusal),  FAULT_WORK(a_trim),
+		FAULT_WORK(a_step),	  FAULT_WORK(a_stop),	  FAULT_WORK(a_restart),
+		FAULT_WORK(an_end_alone), FAULT_WORK(a_recovery),
 	};
 
 	/* json-c 0.16 dereferences a key that it could not copy, and leaks one */

@@ -162,7 +162,7 @@ static void a_peer_that_ends_with_much_unread(void **state)
 
 	(void)state;
 	a.spool = spool_open(folder, NULL);
-	with.timelines = folder;
+	with.timelines = with.markers = folder;
 	with.sender = a.sender = sender_start(NULL, a.spool, &log_nothing, NULL);
 	with.sampler = a.sampler = sampler_start("/nonexistent", a.samples_fd, NULL);
 	a.steps = steps_new(&with);

@@ -23,7 +23,7 @@ static const struct agent_log log_nothing = { quiet };
 
 /* sfabricd without its event loop. */
 struct agent {
-	char *folder, *timelines, *out;
+	char *folder, *timelines, *markers, *out;
 	struct conf conf;
 	int notify;
 	struct spool *spool;
@@ -40,6 +40,7 @@ static void start(struct agent *a, char *folder)
 	a->conf.sample_ns = a->conf.sample_min_ns = a->conf.sample_max_ns = 50000000;
 	a->conf.spool_max = 16u << 20;
 	a->timelines = io_format("%s/timelines", folder);
+	a->markers = io_format("%s/steps", folder);
 	a->out = io_format("%s/out", folder);
 	a->notify = eventfd(0, EFD_NONBLOCK);
 	a->spool = spool_open(folder, NULL);
@@ -47,6 +48,7 @@ static void start(struct agent *a, char *folder)
 	a->sender = sender_start(NULL, a->spool, &log_nothing, NULL);
 	a->sampler = sampler_start("/nonexistent", a->notify, NULL);
 	with.timelines = a->timelines;
+	with.markers = a->markers;
 	with.sender = a->sender;
 	with.sampler = a->sampler;
 	a->steps = steps_new(&with);
@@ -61,6 +63,7 @@ static void stop(struct agent *a)
 	spool_free(a->spool);
 	close(a->notify);
 	free(a->timelines);
+	free(a->markers);
 	free(a->out);
 }
 
@@ -280,7 +283,7 @@ static void recover(struct agent *a)
 {
 	char name[256];
 
-	steps_recover(a->steps);
+	steps_recover(a->steps, NULL, NULL);
 	assert_int_equal(files_in(a->timelines, name), 1);
 	assert_string_equal(name + strlen(name) - 3, ".db");
 }
@@ -365,6 +368,188 @@ static void a_timeline_that_can_not_be_sealed(void **state)
 	remove_tree(a.folder);
 }
 
+/* --- what a restart finds --- */
+
+static struct step *followed;
+static int followed_pidfd;
+
+static void follow(void *arg, struct step *step, pid_t stepd, int pidfd)
+{
+	(void)arg;
+	(void)stepd;
+	assert_null(followed);
+	followed = step;
+	followed_pidfd = pidfd;
+}
+
+/* Starts anew in the folder, takes over what there is, and says how many markers there were. */
+static void start_again(struct agent *a, char *folder)
+{
+	followed = NULL;
+	followed_pidfd = -1;
+	start(a, folder);
+	steps_recover(a->steps, follow, NULL);
+	if (followed_pidfd >= 0)
+		close(followed_pidfd);
+}
+
+static void no_trace(const struct agent *a)
+{
+	char name[256];
+
+	assert_int_equal(files_in(a->markers, name), 0);
+	if (access(a->timelines, F_OK) == 0 && files_in(a->timelines, name))
+		assert_string_equal(name + strlen(name) - 3, ".db");
+}
+
+/* Left or killed: the next one goes on with the step, and its record is as if nothing had been. */
+static void a_step_outlives_a_restart(void **state)
+{
+	for (int killed = 0; killed < 2; killed++) {
+		struct packet begin = packet_of(PACKET_STEP_BEGIN), end;
+		struct agent a;
+		struct record *r;
+		char id[256];
+
+		(void)state;
+		start(&a, test_folder());
+		assert_non_null(steps_begin(a.steps, &begin, getpid()));
+		run(&a, 170);
+		if (!killed)
+			steps_leave(a.steps);
+		stop(&a);
+		usleep(200000);
+		start_again(&a, a.folder);
+		assert_non_null(followed);
+		assert_true(followed_pidfd >= 0);
+		assert_int_equal(files_in(a.markers, id), 1);
+		run(&a, 170);
+		end = begin;
+		end.kind = PACKET_STEP_END;
+		end.ended_ns = io_now_ns();
+		assert_ptr_equal(steps_find(a.steps, &end), followed);
+		steps_end(a.steps, followed, &end);
+		run(&a, 5000);
+		r = only_record(&a);
+		assert_string_equal(strrchr(id, '.') + 1, r->id);
+		assert_null(r->partial);
+		assert_string_equal(r->end, "exit 0");
+		assert_true(r->samples >= 4 && r->missed >= 2);
+		assert_true(r->elapsed_ns > 500000000 && r->begin_gap_ns < 100000000);
+		assert_non_null(record_find(r, "step", M_CPU_US));
+		record_free(r);
+		no_trace(&a);
+		stop(&a);
+		remove_tree(a.folder);
+	}
+}
+
+static pid_t dead_process(void)
+{
+	pid_t pid = fork();
+
+	if (pid == 0)
+		_exit(0);
+	assert_int_equal(waitpid(pid, NULL, 0), pid);
+	return pid;
+}
+
+/* It was over before the next one came, and what it said at its end was heard, or comes, or not. */
+static void a_step_ends_while_nobody_is_there(void **state)
+{
+	for (int heard = 0; heard < 3; heard++) {
+		struct packet begin = packet_of(PACKET_STEP_BEGIN), end;
+		struct agent a;
+		struct step *step;
+		struct record *r;
+
+		(void)state;
+		start(&a, test_folder());
+		step = steps_begin(a.steps, &begin, dead_process());
+		end = begin;
+		end.kind = PACKET_STEP_END;
+		end.ended_ns = io_now_ns();
+		if (heard == 0)
+			steps_end(a.steps, step, &end);
+		stop(&a);
+		start_again(&a, a.folder);
+		assert_int_equal(followed != NULL, heard != 0);
+		assert_int_equal(followed_pidfd, -1);
+		if (heard)
+			steps_end(a.steps, followed, heard == 1 ? &end : NULL);
+		assert_int_equal(steps_count(a.steps), 0);
+		r = only_record(&a);
+		assert_string_equal(r->end, heard < 2 ? "exit 0" : "lost");
+		assert_string_equal(r->partial, "sfabricd was not there when the step ended");
+		record_free(r);
+		no_trace(&a);
+		stop(&a);
+		remove_tree(a.folder);
+	}
+}
+
+/* Killed when the record was spooled and the marker not removed yet: no second one. */
+static void a_record_that_waits_is_not_made_again(void **state)
+{
+	struct packet begin = packet_of(PACKET_STEP_BEGIN);
+	char name[256], *line = "{\"the\":\"whole one\"}", *path, *text;
+	struct agent a;
+	size_t len;
+
+	(void)state;
+	start(&a, test_folder());
+	assert_non_null(steps_begin(a.steps, &begin, dead_process()));
+	assert_int_equal(files_in(a.markers, name), 1);
+	assert_int_equal(spool_put(a.spool, SPOOL_RECORD, strrchr(name, '.') + 1, line, NULL), 0);
+	stop(&a);
+	start_again(&a, a.folder);
+	assert_null(followed);
+	no_trace(&a);
+	assert_int_equal(files_in(a.out, name), 1);
+	path = io_format("%s/%s", a.out, name);
+	assert_int_equal(io_read(path, 4096, &text, &len, NULL), 0);
+	assert_non_null(strstr(text, line));
+	free(text);
+	free(path);
+	stop(&a);
+	remove_tree(a.folder);
+}
+
+/* Any bytes, cut anywhere: it is a marker, or it is removed. */
+static void broken_markers(void **state)
+{
+	struct packet begin = packet_of(PACKET_STEP_BEGIN);
+	char name[256], *path, *text;
+	struct agent a;
+	size_t len;
+
+	(void)state;
+	start(&a, test_folder());
+	assert_non_null(steps_begin(a.steps, &begin, dead_process()));
+	assert_int_equal(files_in(a.markers, name), 1);
+	path = io_format("%s/%s", a.markers, name);
+	assert_int_equal(io_read(path, 16384, &text, &len, NULL), 0);
+	steps_leave(a.steps);
+	for (size_t i = 0; i < 2 * len; i++) {
+		size_t cut = i < len ? i : len;
+
+		if (i >= len)
+			text[i - len] = (char)(text[i - len] ^ 0x55);
+		assert_int_equal(io_write_soon(path, text, cut, 0600, NULL), 0);
+		if (i >= len)
+			text[i - len] = (char)(text[i - len] ^ 0x55);
+		followed = NULL;
+		steps_recover(a.steps, follow, NULL);
+		if (followed)
+			steps_end(a.steps, followed, NULL);
+		no_trace(&a);
+	}
+	free(text);
+	free(path);
+	stop(&a);
+	remove_tree(a.folder);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -375,6 +560,10 @@ int main(void)
 		cmocka_unit_test(killed_after_the_end),
 		cmocka_unit_test(killed_while_it_ran),
 		cmocka_unit_test(a_timeline_that_can_not_be_sealed),
+		cmocka_unit_test(a_step_outlives_a_restart),
+		cmocka_unit_test(a_step_ends_while_nobody_is_there),
+		cmocka_unit_test(a_record_that_waits_is_not_made_again),
+		cmocka_unit_test(broken_markers),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
