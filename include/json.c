@@ -6,6 +6,7 @@
 
 #include <errno.h>
 #include <stdarg.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -231,13 +232,62 @@ json_object *json_load(const char *path, size_t max, struct err *err)
 	return value;
 }
 
+/* The number of bytes before one that has to be looked at. */
+static size_t plain(const char *text)
+{
+	size_t n = 0;
+
+	while ((text[n] >= ' ' && text[n] <= '~') || text[n] == '\n')
+		n++;
+	return n;
+}
+
+/*
+ * json-c escapes what is below a blank, and takes all other bytes for text. What it wrote is copied
+ * to out (NULL: nowhere) with the rest of them escaped; these stand in strings only, where an
+ * escape may. Returns the length.
+ */
+static size_t escape(const char *text, char *out)
+{
+	size_t used = 0;
+
+	while (*text) {
+		size_t len = plain(text), put = len;
+		uint32_t code = 0xfffd;
+
+		if (len == 0) {
+			len = utf8_at(text, &code);
+			put = len && code_printable(code) ? len : 6;
+			code = len ? code : 0xfffd;
+			len = len ? len : 1;
+		}
+		if (out && put == len)
+			memcpy(out + used, text, len);
+		else if (out)
+			snprintf(out + used, put + 1, "\\u%04x", (unsigned int)code);
+		used += put;
+		text += len;
+	}
+	return used;
+}
+
 static char *serialise(json_object *value, int flags, const char *end)
 {
 	const char *text;
+	char *escaped;
+	size_t len;
 
 	errno = 0; /* json-c says nothing of a text that it had no memory to end */
 	text = json_object_to_json_string_ext(value, flags | JSON_C_TO_STRING_NOSLASHESCAPE);
-	return text && errno != ENOMEM ? io_format("%s%s", text, end) : NULL;
+	if (!text || errno == ENOMEM)
+		return NULL;
+	len = escape(text, NULL);
+	escaped = malloc(len + strlen(end) + 1);
+	if (escaped) {
+		escape(text, escaped);
+		strcpy(escaped + len, end);
+	}
+	return escaped;
 }
 
 char *json_text(json_object *value)

@@ -31,7 +31,11 @@ json_object *json_parse_keys(const char *text, size_t len, const char *const *ke
 /* Reads and parses a file of at most max bytes. */
 json_object *json_load(const char *path, size_t max, struct err *err);
 
-/* The canonical text of our files: indented by two, ends in a newline; malloc'ed. */
+/*
+ * The canonical text of our files: indented by two, ends in a newline; malloc'ed. Whatever strings
+ * hold, it is valid JSON and may be shown on a terminal: bytes that are no UTF-8 become U+FFFD, and
+ * what code_printable() refuses is written \uXXXX.
+ */
 char *json_text(json_object *value);
 /* On one line, for messages and job fields; malloc'ed. */
 char *json_line(json_object *value);

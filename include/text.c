@@ -197,54 +197,60 @@ bool name_valid(const char *text, size_t max)
 		       "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-");
 }
 
-/*
- * Length of the valid UTF-8 sequence at p that is safe to print, 0 if there is none: no overlong
- * forms, no surrogates (RFC 3629), no C1 controls (U+0080 to U+009F move terminals as ESC does) and
- * no bidirectional controls (they reorder what a person reads).
- */
-static size_t printable_at(const unsigned char *p)
+size_t utf8_at(const char *text, uint32_t *code)
 {
+	static const uint32_t lowest[] = { 0, 0, 0x80, 0x800, 0x10000 };
+	const unsigned char *p = (const unsigned char *)text;
 	size_t len = *p < 0x80 ? 1 : *p >= 0xc2 && *p < 0xe0 ? 2 : *p >= 0xe0 && *p < 0xf0 ? 3
 		   : *p >= 0xf0 && *p < 0xf5 ? 4 : 0;
-	uint32_t code;
 
-	if (len == 0)
-		return 0;
-	if (len == 1)
-		return *p >= 0x20 && *p != 0x7f ? 1 : 0;
-	code = *p & (0xffu >> (len + 1));
+	if (len < 2) {
+		*code = *p;
+		return len;
+	}
+	*code = *p & (0xffu >> (len + 1));
 	for (size_t i = 1; i < len; i++) {
 		if ((p[i] & 0xc0) != 0x80)
 			return 0;
-		code = code << 6 | (p[i] & 0x3fu);
+		*code = *code << 6 | (p[i] & 0x3fu);
 	}
-	if ((len == 3 && code < 0x800) || (len == 4 && (code < 0x10000 || code > 0x10ffff)))
-		return 0;
-	if (code < 0xa0 || (code >= 0xd800 && code < 0xe000))
-		return 0;
-	if ((code >= 0x200e && code <= 0x200f) || (code >= 0x2028 && code <= 0x202e) ||
-	    (code >= 0x2066 && code <= 0x2069))
+	if (*code < lowest[len] || *code > 0x10ffff || (*code >= 0xd800 && *code < 0xe000))
 		return 0;
 	return len;
 }
 
+bool code_printable(uint32_t code)
+{
+	static const struct {
+		uint32_t first, last;
+	} others[] = {
+		{ 0, 0x1f }, { 0x7f, 0x9f }, /* controls; C1 move terminals as ESC does */
+		{ 0x61c, 0x61c }, { 0x200e, 0x200f }, { 0x2028, 0x202e }, { 0x2066, 0x2069 },
+	};
+
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		if (code >= others[i].first && code <= others[i].last)
+			return false;
+	return true;
+}
+
 char *text_printable(const char *text, char *out, size_t size)
 {
-	const unsigned char *p = (const unsigned char *)text;
 	size_t used = 0;
+	uint32_t code;
 
-	while (*p && used + 1 < size) {
-		size_t len = printable_at(p);
-		if (len == 0) {
+	while (*text && used + 1 < size) {
+		size_t len = utf8_at(text, &code);
+		if (len == 0 || !code_printable(code)) {
 			out[used++] = '?';
-			p++;
+			text++;
 			continue;
 		}
 		if (used + len >= size)
 			break;
-		memcpy(out + used, p, len);
+		memcpy(out + used, text, len);
 		used += len;
-		p += len;
+		text += len;
 	}
 	if (size)
 		out[used] = '\0';

@@ -45,6 +45,11 @@ bool size_parse(const char *text, uint64_t *bytes);
 bool word_valid(const char *text, size_t max);
 bool name_valid(const char *text, size_t max);
 
+/* The length of the valid UTF-8 character at text (RFC 3629), which is *code; 0: there is none. */
+size_t utf8_at(const char *text, uint32_t *code);
+/* May code be shown as it is: does it neither move a terminal nor reorder what a person reads? */
+bool code_printable(uint32_t code);
+
 /*
  * Copies text to out (size bytes, always terminated) with every byte that could move a terminal,
  * and every byte that is no valid UTF-8, replaced by '?'. Returns out.

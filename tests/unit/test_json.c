@@ -4,6 +4,7 @@
  */
 #include "json.h"
 #include "jobfield.h"
+#include "text.h"
 #include "unit.h"
 
 static json_object *parse(const char *text, struct err *err)
@@ -139,6 +140,46 @@ static void formats(void **state)
 	json_object_put(o);
 }
 
+/*
+ * A string of every byte there is, and of what moves or misleads a terminal, as a value and as a
+ * key: what is written is valid JSON, holds nothing of the kind, and reads as what it was.
+ */
+static void strings_are_escaped(void **state)
+{
+	static const char odd[] = "\xc2\x9b" "2J\xe2\x80\xae\xd8\x9c<b>\"'&\\\xc3\xa9\xf0\x9f\x98\x80\x7f";
+	static const char fixed[] = "\xef\xbf\xbd"; /* U+FFFD */
+	char all[256];
+	json_object *object = json_object_new_object(), *back;
+	char *(*const writers[])(json_object *) = { json_text, json_line };
+
+	(void)state;
+	for (int i = 0; i < 255; i++)
+		all[i] = (char)(i + 1);
+	all[255] = '\0';
+	json_put_string(object, "odd", odd);
+	json_put_string(object, "all", all);
+	json_put_string(object, all, "key");
+	for (size_t i = 0; i < 2; i++) {
+		char *text = writers[i](object), *safe = malloc(8192);
+
+		assert_non_null(text);
+		text_printable(text, safe, 8192);
+		for (size_t k = 0; text[k]; k++)
+			assert_true(text[k] == safe[k] || (text[k] == '\n' && i == 0));
+		back = json_parse(text, strlen(text), "back", NULL);
+		assert_non_null(back);
+		assert_string_equal(json_object_get_string(json_object_object_get(back, "odd")), odd);
+		assert_memory_equal(json_object_get_string(json_object_object_get(back, "all")), all, 127);
+		assert_string_equal(
+			json_object_get_string(json_object_object_get(back, "all")) + 127 + 3 * 127, fixed);
+		assert_int_equal(json_object_object_length(back), 3);
+		json_object_put(back);
+		free(safe);
+		free(text);
+	}
+	json_object_put(object);
+}
+
 static void job_field(void **state)
 {
 	struct err err = { "" };
@@ -171,7 +212,7 @@ int main(void)
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(broken_text),
 		cmocka_unit_test(some_keys), cmocka_unit_test(sticky_reader),
-		cmocka_unit_test(formats),
+		cmocka_unit_test(formats), cmocka_unit_test(strings_are_escaped),
 		cmocka_unit_test(job_field),
 	};
 

@@ -93,6 +93,9 @@ static void printable(void **state)
 	assert_string_equal(text_printable("\xe2\x80\xae" "abc", out, sizeof(out)), "???abc"); /* RLO */
 	assert_string_equal(text_printable("\xff\xc3", out, sizeof(out)), "??");
 	assert_string_equal(text_printable("\xc0\xaf\xed\xa0\x80", out, sizeof(out)), "?????");
+	assert_string_equal(text_printable("\xd8\x9c\xe2\x81\xa6x", out, sizeof(out)), "?????x");
+	assert_string_equal(text_printable("\xf4\x90\x80\x80", out, sizeof(out)), "????");
+	assert_string_equal(text_printable("\xf0\x9f\x98\x80", out, sizeof(out)), "\xf0\x9f\x98\x80");
 	assert_string_equal(text_printable("ab\xc3\xa9", out, 4), "ab"); /* no half character */
 	assert_string_equal(text_printable("abc", out, 1), "");
 }
