@@ -387,6 +387,9 @@ static void read_id(struct json_reader *r, json_object *object, struct record *r
 		memcpy(record->id, id, RECORD_ID);
 }
 
+/* Times are added to and subtracted from: this leaves room. The year 2116. */
+#define LATEST_NS (INT64_MAX / 2)
+
 static void read_who(struct json_reader *r, json_object *object, struct record *record)
 {
 	const char *step;
@@ -402,9 +405,9 @@ static void read_who(struct json_reader *r, json_object *object, struct record *
 	record->node_index = (uint32_t)json_read_int(r, object, "node_index", 0, UINT32_MAX);
 	record->node_count = (uint32_t)json_read_int(r, object, "node_count", 0, UINT32_MAX);
 	record->uid = (uint32_t)json_read_int(r, object, "uid", 0, UINT32_MAX);
-	record->begin_ns = json_read_int(r, object, "begin_ns", 0, INT64_MAX);
-	record->end_ns = json_read_int(r, object, "end_ns", 0, INT64_MAX);
-	record->elapsed_ns = json_read_int(r, object, "elapsed_ns", 0, INT64_MAX);
+	record->begin_ns = json_read_int(r, object, "begin_ns", 0, LATEST_NS);
+	record->end_ns = json_read_int(r, object, "end_ns", 0, LATEST_NS);
+	record->elapsed_ns = json_read_int(r, object, "elapsed_ns", 0, LATEST_NS);
 	record->end = read_text(r, object, "end", RECORD_TEXT);
 	record->partial = read_text(r, object, "partial", RECORD_TEXT);
 	if (json_has(object, "tasks"))

@@ -41,6 +41,8 @@ static int read_begin(json_object *object, struct store_begin *b, struct err *er
 	b->node = json_read_strdup(&r, object, "node");
 	if (json_has(object, "class"))
 		b->class = json_read_strdup(&r, object, "class");
+	if (b->node_index >= b->node_count)
+		json_fail(&r, "node %u of %u: there is no such", b->node_index, b->node_count);
 	if (b->node && !valid_node(b->node))
 		json_fail(&r, "key \"node\" is no host name");
 	if (b->class && strlen(b->class) > PACKET_WORD)
@@ -108,9 +110,9 @@ static int take_record(struct service *s, json_object *object, const char *json,
 			     RECORD_MAX_BYTES);
 	else if (!valid_node(r->node))
 		rc = err_set(err, EPROTO, "record: key \"node\" is no host name");
-	else if (!r->job || !r->node_count || r->node_count > MAX_NODES)
-		rc = err_set(err, EPROTO, "record: job %u on %u nodes: there is no such", r->job,
-			     r->node_count);
+	else if (!r->job || r->node_count > MAX_NODES || r->node_index >= r->node_count)
+		rc = err_set(err, EPROTO, "record: job %u, node %u of %u: there is no such", r->job,
+			     r->node_index, r->node_count);
 	else
 		rc = store_put_record(s->store, r, json, may_lead(s, r), now_ns, err);
 	record_free(r);
