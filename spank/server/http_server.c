@@ -13,6 +13,7 @@
 #include <microhttpd.h>
 #include <netdb.h>
 #include <pthread.h>
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stdint.h>
 #include <stdlib.h>
@@ -42,12 +43,13 @@ struct http_server {
 	pthread_cond_t ending;
 	bool stop;
 	struct connection *connections;
+	atomic_size_t body_bytes; /* of all requests */
 };
 
 struct request { /* the request of a connection while its body comes in */
 	char *body;
 	size_t length;
-	bool too_long;
+	int refused; /* HTTP status; 0: not */
 };
 
 /* ---- connections ---- */
@@ -175,23 +177,35 @@ static bool announced_too_long(struct MHD_Connection *mhd)
 	return text && (strlen(text) > 9 || strtoul(text, NULL, 10) > HTTP_MAX_BODY);
 }
 
-static void collect(struct request *r, const char *data, size_t size)
+static void drop_body(struct http_server *s, struct request *r)
 {
-	char *grown;
+	atomic_fetch_sub(&s->body_bytes, r->length);
+	free(r->body);
+	r->body = NULL;
+	r->length = 0;
+}
 
-	if (r->too_long || size > HTTP_MAX_BODY - r->length) {
-		r->too_long = true; /* read on and forget: the answer comes after the body */
+/* What is refused is read on and forgotten: the answer comes after the body. */
+static void collect(struct http_server *s, struct request *r, const char *data, size_t size)
+{
+	char *grown = NULL;
+
+	if (r->refused)
 		return;
-	}
-	grown = realloc(r->body, r->length + size + 1);
-	if (!grown) {
-		r->too_long = true;
+	if (size > HTTP_MAX_BODY - r->length)
+		r->refused = 413;
+	else if (atomic_load(&s->body_bytes) + size > HTTP_MAX_BODIES ||
+		 !(grown = realloc(r->body, r->length + size + 1)))
+		r->refused = 503;
+	if (r->refused) {
+		drop_body(s, r);
 		return;
 	}
 	memcpy(grown + r->length, data, size);
 	r->body = grown;
 	r->length += size;
 	grown[r->length] = '\0';
+	atomic_fetch_add(&s->body_bytes, size);
 }
 
 static enum MHD_Result handle(struct http_server *s, struct MHD_Connection *mhd, const char *path,
@@ -207,8 +221,9 @@ static enum MHD_Result handle(struct http_server *s, struct MHD_Connection *mhd,
 	struct http_reply reply = { 500, NULL, NULL };
 
 	note_complete(s, mhd);
-	if (r->too_long)
-		return refuse(mhd, 413, "the body is too long");
+	if (r->refused)
+		return refuse(mhd, r->refused,
+			      r->refused == 413 ? "the body is too long" : "too much at a time");
 	if (strlen(request.body) != r->length)
 		return refuse(mhd, 400, "the body holds a NUL byte");
 	s->handler(s->arg, &request, &reply);
@@ -231,7 +246,7 @@ static enum MHD_Result on_request(void *arg, struct MHD_Connection *mhd, const c
 		return *context ? MHD_YES : MHD_NO;
 	}
 	if (*size) {
-		collect(r, data, *size);
+		collect(arg, r, data, *size);
 		*size = 0;
 		return MHD_YES;
 	}
@@ -243,11 +258,10 @@ static void on_completed(void *arg, struct MHD_Connection *mhd, void **context,
 {
 	struct request *r = *context;
 
-	(void)arg;
 	(void)mhd;
 	(void)code;
 	if (r)
-		free(r->body);
+		drop_body(arg, r);
 	free(r);
 	*context = NULL;
 }
@@ -307,7 +321,7 @@ static struct MHD_Daemon *start_daemon(struct http_server *s, int fd)
 		(unsigned int)HTTP_THREADS, MHD_OPTION_CONNECTION_LIMIT,
 		(unsigned int)HTTP_MAX_CONNECTIONS, MHD_OPTION_PER_IP_CONNECTION_LIMIT,
 		(unsigned int)HTTP_MAX_PER_ADDRESS, MHD_OPTION_CONNECTION_TIMEOUT,
-		(unsigned int)HTTP_REQUEST_S, MHD_OPTION_NOTIFY_COMPLETED, on_completed, NULL,
+		(unsigned int)HTTP_REQUEST_S, MHD_OPTION_NOTIFY_COMPLETED, on_completed, s,
 		MHD_OPTION_NOTIFY_CONNECTION, on_connection, s, MHD_OPTION_END);
 }
 

@@ -3,8 +3,9 @@
  * http_server.h - HTTP/1.1 in front of a handler, with everything bounded (libmicrohttpd).
  *
  * A request is handed over whole: at most HTTP_MAX_BODY bytes of body, complete within
- * HTTP_REQUEST_S of the connection; connections are limited in number and per address. One request
- * a connection. Everything that is refused here gets a status and {"error": ...}.
+ * HTTP_REQUEST_S of the connection; connections are limited in number and per address, and so is
+ * the memory that bodies take. One request a connection. Everything that is refused here gets a
+ * status and {"error": ...}.
  */
 #ifndef FABRIC_HTTP_SERVER_H
 #define FABRIC_HTTP_SERVER_H
@@ -14,8 +15,9 @@
 #include "err.h"
 
 #define HTTP_MAX_BODY (1u << 20)
-#define HTTP_REQUEST_S 10  /* header and body must be here by then */
-#define HTTP_LIFETIME_S 60 /* and the answer taken by then */
+#define HTTP_MAX_BODIES (128u << 20) /* all that are here at a time; then 503 */
+#define HTTP_REQUEST_S 10	     /* header and body must be here by then */
+#define HTTP_LIFETIME_S 60	     /* and the answer taken by then */
 #define HTTP_MAX_CONNECTIONS 1024
 #define HTTP_MAX_PER_ADDRESS 64
 #define HTTP_THREADS 4

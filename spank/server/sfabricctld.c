@@ -9,6 +9,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <getopt.h>
+#include <malloc.h>
 #include <pthread.h>
 #include <signal.h>
 #include <stdio.h>
@@ -288,6 +289,8 @@ int main(int argc, char **argv)
 		}
 		openlog("sfabricctld", LOG_PID, LOG_DAEMON);
 	}
+	/* large bodies go back to the system: malloc() would keep as much as there ever was */
+	mallopt(M_MMAP_THRESHOLD, 128 << 10);
 	block_signals(&signals);
 	return start(&options, word_fd, &signals);
 }
