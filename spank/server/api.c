@@ -161,14 +161,19 @@ static uid_t owner_of(const struct store_job *job)
 	return r.rc < 0 ? job->uid : (uid_t)uid;
 }
 
+/*
+ * job: NULL when none is known. To those who may not see a job it is as one that is not known, and
+ * both take the same way: Slurm is asked about the reader.
+ */
 static int check_reader(struct service *s, const struct store_job *job, uid_t uid, struct err *err)
 {
+	struct service_rights rights;
 	int rc;
 
-	if (uid == 0 || uid == geteuid() || uid == owner_of(job))
+	if (uid == 0 || uid == geteuid() || (job && uid == owner_of(job)))
 		return 0;
-	rc = service_is_operator(s, uid, err);
-	return rc < 0 ? rc : rc ? 0 : err_set(err, EPERM, "job %u is not yours", job->job);
+	rc = service_rights_of(s, uid, &rights, err);
+	return rc < 0 || rights.jobs ? rc : err_set(err, ENOENT, "no such job of yours is known");
 }
 
 static int make_text(struct service *s, const struct store_job *job, char **text, struct err *err)
@@ -208,27 +213,31 @@ static int job_text(struct service *s, const char *name, uid_t uid, char **text,
 {
 	struct store_job job;
 	int64_t key;
-	int rc = find_job(s, name, &key, err);
+	int found = find_job(s, name, &key, err), rc;
 
-	if (rc == 0)
-		rc = store_get_job(s->store, key, &job, err);
-	if (rc < 0)
-		return rc;
-	rc = check_reader(s, &job, uid, err);
+	if (found == 0)
+		found = store_get_job(s->store, key, &job, err);
+	rc = found == 0 || found == -ENOENT ? check_reader(s, found ? NULL : &job, uid, err) : 0;
+	rc = rc ? rc : found;
 	rc = rc ? rc : make_text_in_turn(s, &job, text, err);
-	store_job_clear(&job);
+	if (found == 0)
+		store_job_clear(&job);
 	return rc;
 }
 
 static int node_text(struct service *s, const char *name, uid_t uid, char **text, struct err *err)
 {
+	struct service_rights rights = { .nodes = true };
 	struct map *m;
-	int rc;
+	int rc = 0;
 
-	(void)uid; /* everybody */
-	if (!name_valid(name, TAKE_NODE_MAX))
-		return err_set(err, ENOENT, "no such node is known");
-	rc = service_map(s, name, 0, &m, err);
+	if (uid != 0 && uid != geteuid())
+		rc = service_rights_of(s, uid, &rights, err);
+	if (rc == 0 && !rights.nodes)
+		rc = err_set(err, EPERM, "nodes are private here (PrivateData in slurm.conf)");
+	if (rc == 0 && !name_valid(name, TAKE_NODE_MAX))
+		rc = err_set(err, ENOENT, "no such node is known");
+	rc = rc ? rc : service_map(s, name, 0, &m, err);
 	if (rc < 0)
 		return rc;
 	*text = map_text(m);

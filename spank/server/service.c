@@ -53,7 +53,7 @@ int service_init(struct service *s, const struct service_with *with, struct err 
 	pthread_mutex_init(&s->reload, NULL);
 	pthread_mutex_init(&s->bell_lock, NULL);
 	sem_init(&s->stories, 0, SERVICE_STORIES);
-	pthread_mutex_init(&s->operators.lock, NULL);
+	pthread_mutex_init(&s->users.lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
 	pthread_cond_init(&s->bell, &attr);
@@ -76,7 +76,7 @@ void service_clear(struct service *s)
 	fabric_free(s->fabric);
 	pthread_cond_destroy(&s->bell);
 	pthread_mutex_destroy(&s->bell_lock);
-	pthread_mutex_destroy(&s->operators.lock);
+	pthread_mutex_destroy(&s->users.lock);
 	sem_destroy(&s->stories);
 	pthread_mutex_destroy(&s->reload);
 	pthread_rwlock_destroy(&s->fabric_lock);
@@ -108,63 +108,64 @@ bool service_wait(struct service *s, int64_t until_ns)
 	return !stop;
 }
 
-/* ---- operators ---- */
+/* ---- users ---- */
 
-#define OPERATOR_NS (300 * NS_PER_S)
-#define OPERATOR_TIMEOUT_MS 3000
+#define RIGHTS_NS (300 * NS_PER_S)
+#define RIGHTS_TIMEOUT_MS 3000
 
 /* The entry of uid, or else the one to be used for it: a free one, or that which ends first. */
-static struct service_operator *operator_entry(struct service_operators *o, uid_t uid)
+static struct service_user *user_entry(struct service_users *users, uid_t uid)
 {
-	struct service_operator *use = &o->known[0];
+	struct service_user *use = &users->known[0];
 
-	for (size_t i = 0; i < SERVICE_OPERATORS; i++) {
-		if (o->known[i].uid == uid && o->known[i].until_ns)
-			return &o->known[i];
-		if (o->known[i].until_ns < use->until_ns)
-			use = &o->known[i];
+	for (size_t i = 0; i < SERVICE_USERS; i++) {
+		if (users->known[i].uid == uid && users->known[i].until_ns)
+			return &users->known[i];
+		if (users->known[i].until_ns < use->until_ns)
+			use = &users->known[i];
 	}
 	return use;
 }
 
-/* 1, 0 or a negative errno. */
-static int ask_operator(const struct service *s, uid_t uid, struct err *err)
+static int ask_rights(const struct service *s, uid_t uid, struct service_rights *rights,
+		      struct err *err)
 {
 	json_object *request = json_object_new_object(), *reply = NULL;
 	struct json_reader r = { .source = "sfabric-slurm", .err = err };
 	int rc = request ? json_put_string(request, "op", "user") : -ENOMEM;
-	bool is = false;
 
 	rc = rc ? rc : json_put_int(request, "uid", uid);
-	rc = rc ? rc : slurm_call(s->conf, s->helper, request, OPERATOR_TIMEOUT_MS, &reply, err);
-	if (rc == 0)
-		is = json_read_bool(&r, reply, "operator");
+	rc = rc ? rc : slurm_call(s->conf, s->helper, request, RIGHTS_TIMEOUT_MS, &reply, err);
+	if (rc == 0) {
+		rights->jobs = json_read_bool(&r, reply, "operator");
+		rights->nodes = json_read_bool(&r, reply, "nodes");
+	}
 	json_object_put(request);
 	json_object_put(reply);
-	return rc ? rc : r.rc ? r.rc : is;
+	return rc ? rc : r.rc;
 }
 
-int service_is_operator(struct service *s, uid_t uid, struct err *err)
+int service_rights_of(struct service *s, uid_t uid, struct service_rights *rights, struct err *err)
 {
-	struct service_operator *entry;
-	int rc;
+	struct service_user *entry;
+	int rc = 0;
 
 	/* one question at a time: strangers must not be able to keep all threads waiting for Slurm
 	 */
-	if (pthread_mutex_trylock(&s->operators.lock) != 0)
+	if (pthread_mutex_trylock(&s->users.lock) != 0)
 		return err_set(err, EAGAIN, "Slurm is being asked about somebody else; ask again");
-	entry = operator_entry(&s->operators, uid);
-	rc = entry->uid == uid && entry->until_ns > io_mono_ns() ? entry->is : -ENOENT;
-	if (rc < 0) {
-		rc = ask_operator(s, uid, err);
-		if (rc >= 0)
-			*entry = (struct service_operator){ uid, rc, io_mono_ns() + OPERATOR_NS };
+	entry = user_entry(&s->users, uid);
+	if (entry->uid != uid || entry->until_ns <= io_mono_ns()) {
+		rc = ask_rights(s, uid, rights, err);
+		if (rc == 0)
+			*entry = (struct service_user){ uid, *rights, io_mono_ns() + RIGHTS_NS };
+	} else {
+		*rights = entry->rights;
 	}
-	pthread_mutex_unlock(&s->operators.lock);
+	pthread_mutex_unlock(&s->users.lock);
 	return rc < 0 ? err_set(err, EAGAIN,
-				"the job is not yours, and Slurm does not say whether you may see "
-				"it")
-		      : rc;
+				"it is not your own, and Slurm does not say whether you may see it")
+		      : 0;
 }
 
 /* ---- the fabric ---- */

@@ -25,16 +25,21 @@
 #include "story.h"
 
 #define SERVICE_STORIES 2 /* made at a time for those who ask: the other threads go on taking */
-#define SERVICE_OPERATORS 64
+#define SERVICE_USERS 64
 
-/* Who may read all jobs, as Slurm said it last. */
-struct service_operators {
+struct service_rights {
+	bool jobs;  /* may read every job: Slurm's own account, an operator, an administrator */
+	bool nodes; /* may read what nodes are: these, and others unless PrivateData has nodes */
+};
+
+/* Who may read what, as Slurm said it last. */
+struct service_users {
 	pthread_mutex_t lock; /* who holds it asks Slurm */
-	struct service_operator {
+	struct service_user {
 		uid_t uid;
-		bool is;
+		struct service_rights rights;
 		int64_t until_ns; /* CLOCK_MONOTONIC; 0: unused */
-	} known[SERVICE_OPERATORS];
+	} known[SERVICE_USERS];
 };
 
 struct service_with {		 /* all of it must live as long */
@@ -60,7 +65,7 @@ struct service {
 	bool fabric_known; /* fabric_seen holds, or the file was missing */
 
 	sem_t stories;
-	struct service_operators operators;
+	struct service_users users;
 
 	pthread_mutex_t bell_lock;
 	pthread_cond_t bell;
@@ -92,11 +97,10 @@ int service_map(struct service *s, const char *node, int64_t at_ns, struct map *
 		struct err *err);
 
 /*
- * May uid read every job: is it Slurm's own account, an operator or an administrator? Slurm's
- * answer holds for some minutes. 1, 0, or -EAGAIN when Slurm does not say, or is just being asked
- * about another one.
+ * What uid may read beyond its own. Slurm's answer holds for some minutes. 0, or -EAGAIN when Slurm
+ * does not say, or is just being asked about another one.
  */
-int service_is_operator(struct service *s, uid_t uid, struct err *err);
+int service_rights_of(struct service *s, uid_t uid, struct service_rights *rights, struct err *err);
 
 /*
  * Everything that story.h needs about one incarnation. The fabric stays locked until the clear. A

@@ -642,20 +642,18 @@ static bool database_operator(const char *name, int *code)
 	return is;
 }
 
-static bool is_slurm_user(uid_t uid, int *code)
+/* What slurm.conf says of uid and of everybody: a code of Slurm's on failure. */
+static int ask_conf(uid_t uid, bool *slurm_user, bool *private_nodes)
 {
 	slurm_conf_t *conf = NULL;
-	bool is = false;
 
 	errno = 0;
-	if (slurm_load_ctl_conf(0, &conf) == SLURM_SUCCESS) {
-		is = conf->slurm_user_id == uid;
-		slurm_free_ctl_conf(conf);
-		*code = 0;
-	} else {
-		*code = errno ? errno : EIO;
-	}
-	return is;
+	if (slurm_load_ctl_conf(0, &conf) != SLURM_SUCCESS)
+		return errno ? errno : EIO;
+	*slurm_user = conf->slurm_user_id == uid;
+	*private_nodes = conf->private_data & PRIVATE_DATA_NODES;
+	slurm_free_ctl_conf(conf);
+	return 0;
 }
 
 static json_object *op_user(uid_t uid)
@@ -663,8 +661,8 @@ static json_object *op_user(uid_t uid)
 	char buffer[4096];
 	struct passwd entry, *found = NULL;
 	json_object *reply;
-	int code = 0, database_code = 0;
-	bool is = is_slurm_user(uid, &code);
+	bool is = false, private_nodes = true;
+	int code = ask_conf(uid, &is, &private_nodes), database_code = 0;
 
 	if (!is && getpwuid_r(uid, &entry, buffer, sizeof(buffer), &found) == 0 && found)
 		is = database_operator(found->pw_name, &database_code);
@@ -673,6 +671,7 @@ static json_object *op_user(uid_t uid)
 				   database_code ? database_code : code);
 	reply = json_object_new_object();
 	need(json_put_bool(reply, "operator", is));
+	need(json_put_bool(reply, "nodes", is || !private_nodes));
 	return reply;
 }
 

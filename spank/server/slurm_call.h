@@ -7,7 +7,7 @@
  * is the only program here that is linked to libslurmfull.
  *
  * Requests: {"op":"job","job":J}; {"op":"jobs","ids":[..],"since":S?};
- * {"op":"user","uid":U} (may it read every job: {"operator":B});
+ * {"op":"user","uid":U} (may it read every job, and nodes: {"operator":B,"nodes":B});
  * {"op":"db","job":J,"cluster":C} (slurmdbd's newest row of the job);
  * {"op":"tag","job":J,"fabric":{..},"max":N} (AdminComment of a running job);
  * {"op":"record","job":J,"cluster":C,"submit":S,"fabric":{..},"max":N} (AdminComment in slurmdbd,

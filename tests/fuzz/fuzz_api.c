@@ -27,7 +27,7 @@ static struct service service = { .with = { .conf = &conf, .fabric_max = SIZE_MA
 				  .helper = "/nonexistent",
 				  .fabric_lock = PTHREAD_RWLOCK_INITIALIZER,
 				  .reload = PTHREAD_MUTEX_INITIALIZER,
-				  .operators.lock = PTHREAD_MUTEX_INITIALIZER,
+				  .users.lock = PTHREAD_MUTEX_INITIALIZER,
 				  .bell_lock = PTHREAD_MUTEX_INITIALIZER,
 				  .bell = PTHREAD_COND_INITIALIZER };
 

@@ -22,6 +22,7 @@
 #define OWNER 1000
 #define OPERATOR 2000
 #define STRANGER 3000
+#define GUEST 4000
 
 static const char munged[] = "/usr/sbin/munged";
 
@@ -74,13 +75,18 @@ static void start_munged(struct fixture *f)
 		free(args[i]);
 }
 
-/* Answers that uid 2000 is an operator, nobody else is; leaves a mark for each question. */
+/*
+ * Answers that uid 2000 is an operator, nobody else is, and that nodes are private, but to a guest;
+ * leaves a mark for each question.
+ */
 static void write_helper(struct fixture *f)
 {
-	char *script = io_format("#!/bin/sh\nread -r line\necho \"$line\" >> %s\n"
-				 "case $line in *:%d}*) echo '{\"operator\":true}';;\n"
-				 "*) echo '{\"operator\":false}';; esac\n",
-				 f->asked, OPERATOR);
+	char *script =
+		io_format("#!/bin/sh\nread -r line\necho \"$line\" >> %s\n"
+			  "case $line in *:%d}*) echo '{\"operator\":true,\"nodes\":true}';;\n"
+			  "*:%d}*) echo '{\"operator\":false,\"nodes\":true}';;\n"
+			  "*) echo '{\"operator\":false,\"nodes\":false}';; esac\n",
+			  f->asked, OPERATOR, GUEST);
 
 	assert_int_equal(io_write_atomic(f->helper, script, strlen(script), 0755, NULL), 0);
 	free(script);
@@ -246,6 +252,8 @@ static void statuses_tell_what_to_do_with_a_message(void **state)
 	expect_status(f, "\"format\":\"slurm", "\"format\":\"x", 400); /* never */
 	expect_status(f, "\"job\":1234", "\"job\":0", 400);
 	expect_status(f, "\"node_count\":4", "\"node_count\":0", 400);
+	expect_status(f, "\"node_index\":0", "\"node_index\":4", 400);
+	expect_status(f, "\"begin_ns\":17", "\"begin_ns\":9917", 400); /* room for sums */
 	expect_status(f, "\"node\":\"n1\"", "\"node\":\"../n1\"", 400);
 	expect_status(f, "\"begin_ns\":17", "\"begin_ns\":-17", 400);
 	assert_int_equal(post_as(f, 0, "/v1/timeline", "{}", NULL), 501);
@@ -332,12 +340,76 @@ static void jobs_are_shown_to_some(void **state)
 	assert_int_equal(get_as(f, 0, "/v1/jobs/77"), 200);
 	assert_int_equal(questions(f), 0); /* Slurm need not be asked about these */
 	assert_int_equal(get_as(f, OPERATOR, "/v1/jobs/77"), 200);
-	assert_int_equal(get_as(f, STRANGER, "/v1/jobs/77"), 403);
-	assert_int_equal(get_as(f, STRANGER, "/v1/jobs/77"), 403);
+	assert_int_equal(get_as(f, STRANGER, "/v1/jobs/77"), 404);
+	assert_int_equal(get_as(f, STRANGER, "/v1/jobs/77"), 404);
 	assert_int_equal(get_as(f, OPERATOR, "/v1/jobs/77"), 200);
 	assert_int_equal(questions(f), 2); /* each once */
-	assert_int_equal(get_as(f, STRANGER, "/v1/jobs/78"), 404);
-	assert_int_equal(get_as(f, STRANGER, "/v1/maps/n1"), 404);
+	assert_int_equal(get_as(f, OPERATOR, "/v1/jobs/78"), 404);
+}
+
+/* Somebody else's job and one that does not exist: the same answer, after the same question. */
+static void what_may_not_be_seen_does_not_exist(void **state)
+{
+	static const char *const paths[] = { "/v1/jobs/81", "/v1/jobs/82", "/v1/jobs/81_1" };
+	struct fixture *f = *state;
+	char *bodies[3];
+
+	need_root_and_munged(f);
+	put_job(f, 81);
+	for (uid_t i = 0; i < 3; i++) {
+		struct http_request request = { "GET", paths[i],
+						seal_as(f, STRANGER + 1 + i, "GET", paths[i], NULL),
+						"", 0 };
+		size_t before = questions(f);
+
+		assert_int_equal(status_of(f, &request, &bodies[i]), 404);
+		assert_string_equal(bodies[i], bodies[0]);
+		assert_int_equal(questions(f), before + 1);
+	}
+	for (size_t i = 0; i < 3; i++)
+		free(bodies[i]);
+	f->service.helper = "/bin/false";
+	assert_int_equal(get_as(f, STRANGER + 4, "/v1/jobs/81"), 503);
+	assert_int_equal(get_as(f, STRANGER + 5, "/v1/jobs/82"), 503);
+	f->service.helper = f->helper;
+}
+
+static void private_nodes_are_not_shown(void **state)
+{
+	struct fixture *f = *state;
+	char *map;
+	size_t len;
+
+	need_root_and_munged(f);
+	map = test_data("contract/map.json", &len);
+	assert_int_equal(post_as(f, 0, "/v1/map", map, NULL), 200);
+	free(map);
+	assert_int_equal(get_as(f, 0, "/v1/maps/n1"), 200);
+	assert_int_equal(get_as(f, OPERATOR, "/v1/maps/n1"), 200);
+	assert_int_equal(get_as(f, GUEST, "/v1/maps/n1"), 200);
+	assert_int_equal(get_as(f, STRANGER, "/v1/maps/n1"), 403);
+	assert_int_equal(get_as(f, STRANGER, "/v1/maps/n2"), 403);
+	assert_int_equal(get_as(f, GUEST, "/v1/maps/n2"), 404);
+}
+
+/* What a path brings into an error is no JSON of its own, and moves no terminal. */
+static void errors_are_escaped(void **state)
+{
+	static const char path[] = "/v1/jobs/\x1b[2J\xff\xc2\x9b\"}{\n";
+	struct fixture *f = *state;
+	struct http_request request = { "GET", path, NULL, "", 0 };
+	json_object *object;
+	char *body;
+
+	need_root_and_munged(f);
+	request.auth = seal_as(f, 0, "GET", "/v1/jobs/1", NULL);
+	assert_int_equal(status_of(f, &request, &body), 401);
+	for (const char *p = body; *p; p++)
+		assert_true(*p >= ' ' && *p <= '~');
+	object = json_parse(body, strlen(body), "error", NULL);
+	assert_non_null(object);
+	json_object_put(object);
+	free(body);
 }
 
 static void a_silent_slurm_is_no_permission(void **state)
@@ -347,7 +419,7 @@ static void a_silent_slurm_is_no_permission(void **state)
 	need_root_and_munged(f);
 	put_job(f, 79);
 	f->service.helper = "/bin/false";
-	assert_int_equal(get_as(f, STRANGER + 1, "/v1/jobs/79"), 503);
+	assert_int_equal(get_as(f, STRANGER + 9, "/v1/jobs/79"), 503);
 	assert_int_equal(get_as(f, OWNER, "/v1/jobs/79"), 200);
 	f->service.helper = f->helper;
 }
@@ -397,6 +469,9 @@ int main(void)
 		cmocka_unit_test(answers_to_root_are_proven),
 		cmocka_unit_test(only_root_tells),
 		cmocka_unit_test(jobs_are_shown_to_some),
+		cmocka_unit_test(what_may_not_be_seen_does_not_exist),
+		cmocka_unit_test(private_nodes_are_not_shown),
+		cmocka_unit_test(errors_are_escaped),
 		cmocka_unit_test(a_silent_slurm_is_no_permission),
 		cmocka_unit_test(stories_are_made_in_turn),
 		cmocka_unit_test(hostile_bodies_are_refused),
