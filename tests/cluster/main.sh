@@ -237,23 +237,6 @@ test_off() {
     is "$(admin_comment "$job")" ""
 }
 
-test_rights() {
-    local job rc=0
-    job=$(submit -N1 -n1 <<'EOF'
-srun true
-EOF
-    )
-    wait_job "$job"
-    wait_until 60 final "$job"
-    as_user "$prefix/bin/sfabric" -f "$run/etc/fabric.conf" show "$job" | grep -q "job $job"
-    ctl setpriv --reuid=daemon --regid=daemon --clear-groups "$prefix/bin/sfabric" -f "$run/etc/fabric.conf" show "$job" > "$work/stranger.out" 2>&1 || rc=$?
-    [ $rc -ne 0 ] || fail "somebody else's job was shown"
-    grep -q "$job.sh\|STEP" "$work/stranger.out" && fail "the refusal tells of the job"
-    rc=0
-    as_user "$prefix/bin/sfabric" -f "$run/etc/fabric.conf" show 999999 > /dev/null 2>&1 || rc=$?
-    is $rc 1 "exit status for an unknown job"
-}
-
 test_arrays_and_many_steps() {
     local job task
     job=$(submit -N1 -n1 --array=1-3 <<'EOF'
