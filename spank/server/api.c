@@ -198,9 +198,9 @@ static int make_text_in_turn(struct service *s, const struct store_job *job, cha
 	struct timespec until;
 	int rc;
 
-	clock_gettime(CLOCK_REALTIME, &until);
+	clock_gettime(CLOCK_MONOTONIC, &until);
 	until.tv_sec += TURN_S;
-	while ((rc = sem_timedwait(&s->stories, &until)) < 0 && errno == EINTR)
+	while ((rc = sem_clockwait(&s->stories, CLOCK_MONOTONIC, &until)) < 0 && errno == EINTR)
 		;
 	if (rc < 0)
 		return err_set(err, EAGAIN, "other stories are being made; ask again");

@@ -22,6 +22,7 @@
 #define NS_PER_S INT64_C(1000000000)
 #define COALESCE_NS 100000000
 #define WHOLE_TABLE_NS (10 * NS_PER_S)
+#define CLOCKS_APART_S 60 /* those of hosts of one cluster, at most: munge would not work */
 #define FORGET_EVERY_NS (60 * NS_PER_S)
 
 int64_t fields_backoff_ns(int64_t tries)
@@ -111,7 +112,21 @@ static enum fields_action decide_elsewhere(const struct fields_view *v, int64_t 
 	return at(v->now_ns, FIELDS_CLOSE, v, due_ns);
 }
 
-enum fields_action fields_decide(const struct fields_view *v, int64_t *due_ns)
+/* After the clock was set back what has been would be ahead, and be waited for. */
+static struct fields_view nothing_ahead(const struct fields_view *given)
+{
+	struct fields_view v = *given;
+	int64_t *been[] = {
+		&v.first_ns, &v.last_ns, &v.batch_ns, &v.end_ns, &v.look_ns, &v.field_ns
+	};
+
+	for (size_t i = 0; i < sizeof(been) / sizeof(been[0]); i++)
+		*been[i] = sooner(*been[i], v.now_ns);
+	v.next_ns = sooner(v.next_ns, v.now_ns + fields_backoff_ns(INT64_MAX));
+	return v;
+}
+
+static enum fields_action decide(const struct fields_view *v, int64_t *due_ns)
 {
 	int64_t look_ns, tag_ns;
 
@@ -131,6 +146,13 @@ enum fields_action fields_decide(const struct fields_view *v, int64_t *due_ns)
 	if (look_ns <= v->now_ns)
 		return at(look_ns, FIELDS_LOOK, v, due_ns);
 	return at(sooner(look_ns, tag_ns), FIELDS_NOTHING, v, due_ns);
+}
+
+enum fields_action fields_decide(const struct fields_view *given, int64_t *due_ns)
+{
+	struct fields_view v = nothing_ahead(given);
+
+	return decide(&v, due_ns);
 }
 
 /* ---- one job ---- */
@@ -361,7 +383,9 @@ static json_object *find_in(json_object *jobs, uint32_t job)
 static json_object *look_request(const struct writer *w, struct work *const *due, size_t count)
 {
 	json_object *request = json_object_new_object(), *ids = json_object_new_array();
-	bool same = count > SLURM_CALL_FEW_JOBS && count == w->last_count;
+	/* slurmctld sees no change as long as its clock, set back, is behind what it said before */
+	bool same = count > SLURM_CALL_FEW_JOBS && count == w->last_count &&
+		    w->last_update < io_now_ns() / NS_PER_S + CLOCKS_APART_S;
 	int rc = json_put_value(request, "ids", ids);
 
 	for (size_t i = 0; rc == 0 && i < count; i++) {
@@ -604,7 +628,7 @@ static enum fields_action write_field(struct writer *w, struct store_job *job,
 }
 
 /* A story is read only when it is to be written: whether it is complete is a question of counts. */
-static enum fields_action decide(struct writer *w, const struct store_job *job, int64_t *due)
+static enum fields_action decide_job(struct writer *w, const struct store_job *job, int64_t *due)
 {
 	int rc;
 	struct job_facts *f = facts_of(job, &rc);
@@ -647,7 +671,7 @@ static int64_t serve(struct writer *w, int64_t key)
 
 	if (store_get_job(w->service->store, key, &job, &err) < 0)
 		return due;
-	action = decide(w, &job, &due);
+	action = decide_job(w, &job, &due);
 	if (action == FIELDS_TAG || action == FIELDS_RECORD)
 		action = write_field(w, &job, action, &due);
 	if (action == FIELDS_CLOSE)

@@ -127,7 +127,7 @@ static void *sweep(void *arg)
 			if (now - c->born_ns > most * NS_PER_S)
 				shutdown(c->fd, SHUT_RDWR);
 		}
-		clock_gettime(CLOCK_REALTIME, &until);
+		clock_gettime(CLOCK_MONOTONIC, &until);
 		until.tv_sec += 1;
 		pthread_cond_timedwait(&s->ending, &s->lock, &until);
 	}
@@ -328,6 +328,7 @@ static struct MHD_Daemon *start_daemon(struct http_server *s, int fd)
 struct http_server *http_start(const char *listen, http_handler *handler, void *arg,
 			       struct err *err)
 {
+	pthread_condattr_t attr;
 	struct http_server *s;
 	int fd = open_socket(listen, err);
 
@@ -342,7 +343,10 @@ struct http_server *http_start(const char *listen, http_handler *handler, void *
 	s->handler = handler;
 	s->arg = arg;
 	pthread_mutex_init(&s->lock, NULL);
-	pthread_cond_init(&s->ending, NULL);
+	pthread_condattr_init(&attr);
+	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
+	pthread_cond_init(&s->ending, &attr);
+	pthread_condattr_destroy(&attr);
 	if (pthread_create(&s->sweeper, NULL, sweep, s) == 0) {
 		s->daemon = start_daemon(s, fd);
 		if (s->daemon)
