@@ -102,12 +102,17 @@ bool sender_clock(struct sender *s, int64_t mono_ns, int64_t *offset_ns, int64_t
 	return known;
 }
 
-/* A new measurement replaces one whose bound has grown beyond the new one's. With the lock held. */
+/*
+ * A new measurement replaces one whose bound has grown beyond the new one's, or that can't be true
+ * any more: sfabricctld's clock was set. With the lock held.
+ */
 static void take_clock(struct sender *s, int64_t offset, int64_t bound)
 {
 	int64_t now = io_mono_ns();
+	int64_t old_bound = s->clock_bound_ns + (now - s->clock_at_ns) / DRIFT;
+	int64_t old = s->clock_offset_ns + clock_was_set(s);
 
-	if (s->clock_known && bound > s->clock_bound_ns + (now - s->clock_at_ns) / DRIFT)
+	if (s->clock_known && bound > old_bound && llabs(offset - old) <= bound + old_bound)
 		return;
 	s->clock_known = true;
 	s->clock_at_ns = now;
