@@ -239,6 +239,16 @@ static int put_lists(json_object *object, const struct record *r, const struct s
 	return rc;
 }
 
+/* Less than that passes between two looks at two clocks. */
+#define CLOCK_SET_NS 100000000
+
+static int put_clock_set(json_object *object, const struct record *r)
+{
+	int64_t set_ns = r->end_ns - r->begin_ns - r->elapsed_ns;
+
+	return llabs(set_ns) < CLOCK_SET_NS ? 0 : json_put_int(object, "clock_set_ns", set_ns);
+}
+
 static int put_who(json_object *object, const struct record *r)
 {
 	char step[STEP_TEXT];
@@ -254,6 +264,7 @@ static int put_who(json_object *object, const struct record *r)
 	rc = rc ? rc : json_put_int(object, "begin_ns", r->begin_ns);
 	rc = rc ? rc : json_put_int(object, "end_ns", r->end_ns);
 	rc = rc ? rc : json_put_int(object, "elapsed_ns", r->elapsed_ns);
+	rc = rc ? rc : put_clock_set(object, r);
 	if (rc == 0 && r->end)
 		rc = json_put_string(object, "end", r->end);
 	if (rc == 0 && r->partial)

@@ -46,7 +46,8 @@ struct record {
 	bool gpus_known;
 	char *class;  /* value of --fabric; NULL not given */
 	int64_t begin_ns, end_ns;
-	int64_t elapsed_ns; /* by CLOCK_MONOTONIC */
+	int64_t elapsed_ns; /* by CLOCK_MONOTONIC: begin_ns and end_ns differ by something else when
+			     * the clock was set meanwhile, which JSON has as clock_set_ns */
 	char *end;          /* "exit 0", "signal 15", "lost" (slurmstepd went away); NULL unknown */
 	char *partial;      /* why this record does not cover the whole step; NULL: it does */
 	char **shared_with; /* other steps on the node at the time, "JOB.STEP"; none: exclusive */

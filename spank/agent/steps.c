@@ -430,7 +430,6 @@ static void finish(struct steps *s, struct step *step)
 		}
 	s->count--;
 	sampler_unwatch(s->with.sampler, step->key);
-	r->elapsed_ns = step->ended_mono_ns - step->began_mono_ns;
 	r->end_gap_ns = r->samples ? step->last_mono_ns - step->ended_mono_ns : 0;
 	r->cost_us = process_cpu_us() - step->cost_begin_us;
 	explain_gaps(s, step);
@@ -468,15 +467,19 @@ static void set_end(struct record *r, const struct packet *end)
 		r->hooks_us = end->hooks_us;
 }
 
-/* When the step ended: by the packet if it is sensible, it may have waited for us; else now. */
-static void set_end_time(struct step *step, const struct packet *end)
+/*
+ * When the step ended: by the packet if it is sensible, it may have waited for us; else now.
+ * Returns that by CLOCK_MONOTONIC.
+ */
+static int64_t set_end_time(struct record *r, const struct packet *end, int64_t began_mono_ns)
 {
 	int64_t now = io_now_ns(), mono = io_mono_ns(), ago = end ? now - end->ended_ns : 0;
 
-	if (ago < 0 || ago > mono - step->began_mono_ns)
+	if (ago < 0 || ago > mono - began_mono_ns)
 		ago = 0;
-	step->ended_mono_ns = mono - ago;
-	step->record->end_ns = now - ago;
+	r->end_ns = now - ago;
+	r->elapsed_ns = mono - ago - began_mono_ns;
+	return mono - ago;
 }
 
 /*
@@ -489,7 +492,8 @@ static void end_orphan(struct steps *s, struct step *step, const struct packet *
 
 	if (!end) {
 		step->ended_mono_ns = r->samples ? step->last_mono_ns : step->began_mono_ns;
-		r->end_ns = r->begin_ns + step->ended_mono_ns - step->began_mono_ns;
+		r->elapsed_ns = step->ended_mono_ns - step->began_mono_ns;
+		r->end_ns = r->begin_ns + r->elapsed_ns;
 	}
 	step_partial(step, "sfabricd was not there when the step ended");
 	finish(s, step);
@@ -501,7 +505,7 @@ void steps_end(struct steps *s, struct step *step, const struct packet *end)
 	step->end_ticket = sampler_request(s->with.sampler);
 	step->deadline_ns = io_mono_ns() + END_WAIT_NS;
 	set_end(step->record, end);
-	set_end_time(step, end);
+	step->ended_mono_ns = set_end_time(step->record, end, step->began_mono_ns);
 	if (step->orphan)
 		end_orphan(s, step, end);
 	else if (step->marked && end)
@@ -527,8 +531,7 @@ void steps_end_alone(struct steps *s, const struct packet *end)
 		return;
 	}
 	set_end(r, end);
-	r->end_ns = end->ended_ns > r->begin_ns ? end->ended_ns : r->begin_ns;
-	r->elapsed_ns = r->end_ns - r->begin_ns;
+	set_end_time(r, end, began_mono(end, io_mono_ns()));
 	r->interval_ns = interval_of(s->with.conf, end->sample);
 	r->partial = strdup("sfabricd did not follow the step from its begin to its end");
 	set_clock(s, r);
@@ -841,7 +844,8 @@ void steps_stop(struct steps *s, const char *why)
 		struct step *step = s->first;
 
 		if (!step->ending)
-			set_end_time(step, NULL);
+			step->ended_mono_ns =
+				set_end_time(step->record, NULL, step->began_mono_ns);
 		step_partial(step, "%s", why);
 		finish(s, step);
 	}
@@ -854,7 +858,8 @@ void steps_leave(struct steps *s)
 
 		if (step->ending || !step->marked) {
 			if (!step->ending)
-				set_end_time(step, NULL);
+				step->ended_mono_ns =
+					set_end_time(step->record, NULL, step->began_mono_ns);
 			step_partial(step, "sfabricd was stopped");
 			finish(s, step);
 			continue;

@@ -231,11 +231,34 @@ static void unknown_is_absent(void **state)
 	record_free(NULL);
 }
 
+/* CLOCK_REALTIME and CLOCK_MONOTONIC do not agree: the first was set. */
+static void a_clock_that_was_set_is_told(void **state)
+{
+	struct record *r = record_new();
+	char *line;
+
+	(void)state;
+	assert_int_equal(record_make_id(r->id, NULL), 0);
+	r->node = strdup("n1");
+	r->begin_ns = INT64_C(7200000000000);
+	r->end_ns = INT64_C(3605000000000);
+	r->elapsed_ns = INT64_C(5000000000);
+	line = record_line(r);
+	assert_non_null(strstr(line, "\"clock_set_ns\":-3600000000000"));
+	free(line);
+	r->end_ns = r->begin_ns + r->elapsed_ns + 1000000; /* between two looks */
+	line = record_line(r);
+	assert_null(strstr(line, "clock_set"));
+	free(line);
+	record_free(r);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
 		cmocka_unit_test(golden_is_canonical),
 		cmocka_unit_test(every_truncation_is_refused),
+		cmocka_unit_test(a_clock_that_was_set_is_told),
 		cmocka_unit_test(wrong_values_are_refused),
 		cmocka_unit_test(later_meanings_are_skipped),
 		cmocka_unit_test(eight_ports_keep_all_totals),

@@ -236,11 +236,15 @@ static void an_end_without_a_begin(void **state)
 	struct record *r;
 
 	(void)state;
+	end.began_mono_ns = io_mono_ns() - INT64_C(7000000000);
+	end.began_ns = io_now_ns() + INT64_C(3600000000000); /* the clock was set back since */
+	end.ended_ns = io_now_ns();
 	start(&a, test_folder());
 	steps_end_alone(a.steps, &end);
 	r = only_record(&a);
 	assert_non_null(r->partial);
 	assert_int_equal(r->value_count, 0);
+	assert_true(r->elapsed_ns >= INT64_C(7000000000) && r->elapsed_ns < INT64_C(60000000000));
 	record_free(r);
 	stop(&a);
 	remove_tree(a.folder);
