@@ -232,4 +232,5 @@ EXTRA_DIST += \
 	tests/bench \
 	tests/cluster \
 	tests/topology \
+	tests/vm \
 	tests/data
