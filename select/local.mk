@@ -1,5 +1,15 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
+# The placement engine: nothing of Slurm's, and no I/O.
+if BUILD_SUBMIT
+noinst_LTLIBRARIES += select/libplace.la
+endif
+select_libplace_la_SOURCES = \
+	select/place.c select/place.h \
+	select/place_fabric.c \
+	select/place_model.c select/place_model.h \
+	select/place_text.c
+
 # slurmctld's plugin. Slurm's own symbols are those of slurmctld: no libslurm here.
 if BUILD_SUBMIT
 plugin_LTLIBRARIES += select/job_submit_fabric.la

@@ -24,6 +24,7 @@ check_PROGRAMS += \
 	tests/unit/test_map \
 	tests/unit/test_options \
 	tests/unit/test_packet \
+	tests/unit/test_place \
 	tests/unit/test_record \
 	tests/unit/test_sfabricd \
 	tests/unit/test_slurm_call \
@@ -85,6 +86,9 @@ tests_unit_test_options_LDADD = $(UNIT_LIBS)
 tests_unit_test_packet_SOURCES = tests/unit/test_packet.c
 tests_unit_test_packet_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_packet_LDADD = $(UNIT_LIBS)
+tests_unit_test_place_SOURCES = tests/unit/test_place.c
+tests_unit_test_place_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_place_LDADD = select/libplace.la $(UNIT_LIBS)
 tests_unit_test_record_SOURCES = tests/unit/test_record.c
 tests_unit_test_record_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_record_LDADD = $(UNIT_LIBS)
