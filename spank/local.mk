@@ -40,13 +40,16 @@ spank_libwire_la_LIBADD = include/libcore.la $(MUNGE_LIBS) $(CURL_LIBS)
 
 # --- client/: sfabric ---
 spank_sfabric_SOURCES = \
+	select/classes.c select/classes.h \
 	spank/client/cmd_map.c \
+	spank/client/cmd_place.c \
 	spank/client/cmd_show.c \
 	spank/client/commands.h \
-	spank/client/sfabric.c
+	spank/client/sfabric.c \
+	spank/client/sinfo.c spank/client/sinfo.h
 spank_sfabric_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/spank -I$(top_srcdir)/spank/server \
-	$(JSONC_CFLAGS)
-spank_sfabric_LDADD = spank/libmap.la spank/libwire.la include/libhosts.la include/libcore.la
+	-I$(top_srcdir)/select $(JSONC_CFLAGS)
+spank_sfabric_LDADD = select/libplace.la spank/libmap.la spank/libwire.la include/libhosts.la include/libcore.la
 dist_man_MANS += spank/client/sfabric.1
 
 # --- server/, without its sockets: what merges, stores and writes Slurm's fields ---

@@ -25,6 +25,7 @@ check_PROGRAMS += \
 	tests/unit/test_options \
 	tests/unit/test_packet \
 	tests/unit/test_place \
+	tests/unit/test_place_command \
 	tests/unit/test_record \
 	tests/unit/test_sfabricd \
 	tests/unit/test_slurm_call \
@@ -89,6 +90,10 @@ tests_unit_test_packet_LDADD = $(UNIT_LIBS)
 tests_unit_test_place_SOURCES = tests/unit/test_place.c
 tests_unit_test_place_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_place_LDADD = select/libplace.la $(UNIT_LIBS)
+tests_unit_test_place_command_SOURCES = tests/unit/test_place_command.c select/classes.c \
+	spank/client/cmd_place.c spank/client/sinfo.c
+tests_unit_test_place_command_CPPFLAGS = $(UNIT_CPPFLAGS) -I$(top_srcdir)/spank/client
+tests_unit_test_place_command_LDADD = select/libplace.la $(UNIT_LIBS)
 tests_unit_test_record_SOURCES = tests/unit/test_record.c
 tests_unit_test_record_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_record_LDADD = $(UNIT_LIBS)

@@ -12,5 +12,6 @@
 
 int cmd_show(const struct conf *conf, int argc, char **argv);
 int cmd_map(const struct conf *conf, int argc, char **argv);
+int cmd_place(const struct conf *conf, int argc, char **argv);
 
 #endif

@@ -18,6 +18,8 @@ static const struct {
 } commands[] = {
 	{ "show", cmd_show, "JOB [--json]: a job's story" },
 	{ "map", cmd_map, "NODE | --from FILE [--json]: a node's GPUs, ports and switches" },
+	{ "place", cmd_place,
+	  "-N NODES [--class CLASS] [--explain]: where a job would go, and why" },
 };
 
 #define COMMANDS (sizeof(commands) / sizeof(commands[0]))
