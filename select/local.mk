@@ -23,3 +23,13 @@ select_job_submit_fabric_la_LDFLAGS = $(PLUGIN_LDFLAGS) \
 select_job_submit_fabric_la_DEPENDENCIES = include/libcore.la select/job_submit_fabric.map
 
 EXTRA_DIST += select/job_submit_fabric.map
+
+# The replay simulator, with stock Slurm's heuristics to compare with: for measuring, not installed.
+if BUILD_TESTS
+noinst_PROGRAMS += select/sfabric-replay
+endif
+select_sfabric_replay_SOURCES = \
+	select/jobs.c select/jobs.h \
+	select/replay.c \
+	select/stock.c select/stock.h
+select_sfabric_replay_LDADD = select/libplace.la include/libcore.la -lm

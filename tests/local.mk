@@ -27,6 +27,7 @@ check_PROGRAMS += \
 	tests/unit/test_place \
 	tests/unit/test_place_command \
 	tests/unit/test_record \
+	tests/unit/test_replay \
 	tests/unit/test_sfabricd \
 	tests/unit/test_slurm_call \
 	tests/unit/test_source \
@@ -97,6 +98,9 @@ tests_unit_test_place_command_LDADD = select/libplace.la $(UNIT_LIBS)
 tests_unit_test_record_SOURCES = tests/unit/test_record.c
 tests_unit_test_record_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_record_LDADD = $(UNIT_LIBS)
+tests_unit_test_replay_SOURCES = tests/unit/test_replay.c select/jobs.c select/stock.c
+tests_unit_test_replay_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_replay_LDADD = $(UNIT_LIBS) -lm
 tests_unit_test_sfabricd_SOURCES = tests/unit/test_sfabricd.c
 tests_unit_test_sfabricd_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_sfabricd_LDADD = spank/libagent.la $(UNIT_LIBS)
@@ -240,6 +244,7 @@ EXTRA_DIST += \
 	tests/valgrind.supp \
 	tests/bench \
 	tests/cluster \
+	tests/select \
 	tests/topology \
 	tests/vm \
 	tests/data
