@@ -33,6 +33,7 @@ struct options {
 	size_t jobs;
 	double load, down, suspect, share, wait_s;
 	uint64_t seed;
+	bool bench;
 	bool policy[POLICIES + 1]; /* the last one: ours with a bounded wait */
 	uint32_t pod_over;
 };
@@ -660,6 +661,91 @@ static int decide(const struct options *o, struct err *err)
 	return rc;
 }
 
+/* ---- how long a decision takes ---- */
+
+#define BENCH_SLOTS 12 /* parts of the running jobs that end together */
+
+struct bench {
+	struct cluster *c;
+	uint32_t *nodes, *taken; /* taken: the nodes of all running jobs, behind each other */
+	uint32_t first[BENCH_SLOTS], count[BENCH_SLOTS];
+	uint64_t seed;
+};
+
+/* One to 256 nodes, each power of two as often as the next, and one node half the time. */
+static uint32_t bench_size(struct bench *b)
+{
+	uint32_t power = draw(&b->seed, 2) ? draw(&b->seed, 9) : 0;
+
+	return 1 + draw(&b->seed, 1u << power);
+}
+
+static void bench_release(struct bench *b, uint32_t slot)
+{
+	for (uint32_t i = 0; i < b->count[slot]; i++)
+		set_node(b->c, b->taken[b->first[slot] + i], true);
+	b->count[slot] = 0;
+}
+
+static int bench_policy(struct bench *b, enum policy policy, uint32_t n, double *us)
+{
+	struct place_request q = { .min = n, .max = n, .class = PLACE_COMPACT };
+	struct place_result result;
+	int64_t begin_ns = io_mono_ns();
+	bool good = policy == OURS ? place_decide(b->c->state, &q, &result, b->nodes, NULL) == 0
+				   : stock_choose(b->c->stock, STOCK_24_11, n, b->nodes);
+
+	*us += us_since(begin_ns);
+	return good ? 0 : -ENOSPC;
+}
+
+/* Each slot has jobs of a sixteenth of the nodes, so that a quarter is free; one after the other
+ * ends them all and starts others. */
+static int bench(const struct options *o, struct err *err)
+{
+	struct cluster c = { 0 };
+	struct bench b = { .c = &c, .seed = o->seed };
+	int rc = cluster_make(&c, o, err);
+	uint32_t slots = BENCH_SLOTS, room = c.shape.nodes / 16, decisions = 0;
+	uint32_t rounds = room ? (o->jobs ? (uint32_t)o->jobs : 1000) : 0;
+	double us[2] = { 0 };
+
+	b.nodes = numbers(c.shape.nodes);
+	b.taken = numbers(2 * (size_t)c.shape.nodes);
+	for (uint32_t slot = 0; rc == 0 && b.nodes && b.taken && decisions < rounds; slot++) {
+		uint32_t at = slot % slots;
+
+		bench_release(&b, at);
+		b.first[at] = at * room;
+		while (rc == 0 && decisions < rounds) {
+			uint32_t n = bench_size(&b);
+
+			if (b.count[at] == room)
+				break;
+			n = n < room - b.count[at] ? n : room - b.count[at];
+			rc = slot < slots ? 0 : bench_policy(&b, TREE24, n, &us[0]);
+			if (rc == 0)
+				rc = bench_policy(&b, OURS, n, &us[1]);
+			decisions += slot >= slots;
+			us[1] = decisions ? us[1] : 0; /* the cluster is filled first */
+			for (uint32_t i = 0; rc == 0 && i < n; i++) {
+				b.taken[b.first[at] + b.count[at]++] = b.nodes[i];
+				set_node(&c, b.nodes[i], false);
+			}
+		}
+	}
+	if (rc == 0 && decisions == 0)
+		rc = err_set(err, EINVAL, "this needs at least 16 nodes");
+	else if (rc == 0)
+		printf("%u nodes, %u units, %u pods: %u decisions, tree24 %.2f us, ours %.2f us\n",
+		       c.shape.nodes, c.shape.units, c.shape.pods, decisions, us[0] / decisions,
+		       us[1] / decisions);
+	free(b.nodes);
+	free(b.taken);
+	cluster_clear(&c);
+	return rc < 0 && !err->text[0] ? err_set(err, -rc, "%s", strerror(-rc)) : rc;
+}
+
 /* ---- options ---- */
 
 static const char usage[] =
@@ -683,6 +769,7 @@ static const char usage[] =
 	"  --decide NAME              instead: for each line \"NODES FREE-NODE...\" of standard "
 	"input\n"
 	"                             the nodes that linear, tree22, tree24 or ours chooses\n"
+	"  --bench                    instead: how long --jobs decisions take on a busy cluster\n"
 	"\n"
 	"Columns: mean wait and bounded slowdown; units for each job of more than one node, and "
 	"the\n"
@@ -743,6 +830,8 @@ static bool set_option(struct options *o, int c)
 	case 'D':
 		o->decide = optarg;
 		return true;
+	case 'b':
+		return o->bench = true;
 	case 't':
 		return parse_tree(optarg, o);
 	case 'p':
@@ -789,6 +878,7 @@ int main(int argc, char **argv)
 		{ "share", required_argument, NULL, 'h' },
 		{ "decide", required_argument, NULL, 'D' },
 		{ "help", no_argument, NULL, 'H' },
+		{ "bench", no_argument, NULL, 'b' },
 		{ NULL, 0, NULL, 0 },
 	};
 	struct options o = { .pods = 8,
@@ -819,7 +909,7 @@ int main(int argc, char **argv)
 		any |= o.policy[i];
 	if (!any)
 		parse_policy("all", &o);
-	rc = o.decide ? decide(&o, &err) : replay(&o, &err);
+	rc = o.bench ? bench(&o, &err) : o.decide ? decide(&o, &err) : replay(&o, &err);
 	if (rc < 0)
 		fprintf(stderr, "sfabric-replay: %s\n", err.text);
 	return rc < 0 ? 3 : 0;
