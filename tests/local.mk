@@ -145,8 +145,10 @@ tests_unit_test_wire_LDADD = spank/libwire.la $(UNIT_LIBS)
 # and built on request.
 FUZZ_FILES = \
 	select/classes.c \
+	select/jobs.c \
 	spank/client/cmd_map.c \
 	spank/client/cmd_show.c \
+	spank/client/sinfo.c \
 	spank/plugin/syntax.c \
 	tests/fuzz/fuzz.c tests/fuzz/fuzz.h \
 	tests/fuzz/fuzz_api.c \
@@ -166,6 +168,7 @@ FUZZ_FILES = \
 	tests/fuzz/fuzz_processes.c \
 	tests/fuzz/fuzz_record.c \
 	tests/fuzz/fuzz_show.c \
+	tests/fuzz/fuzz_sinfo.c \
 	tests/fuzz/fuzz_slurm.c \
 	tests/fuzz/fuzz_slurmconf.c \
 	tests/fuzz/fuzz_source.c \
