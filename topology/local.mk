@@ -1,8 +1,9 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 #
-# libtopology.la is all of the helper but main and the live discovery, so that tests can link it.
+# libtopology.la is the pure part of the helper, libcommands.la its commands; tests link both, with
+# something else in place of main and the live discovery.
 if BUILD_TOPOLOGY
-noinst_LTLIBRARIES += topology/libtopology.la
+noinst_LTLIBRARIES += topology/libcommands.la topology/libtopology.la
 sbin_PROGRAMS += topology/sfabric-topology
 endif
 
@@ -30,9 +31,16 @@ topology_libtopology_la_SOURCES = \
 topology_libtopology_la_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS)
 topology_libtopology_la_LIBADD = $(IBNETDISC_LIBS)
 
+topology_libcommands_la_SOURCES = \
+	topology/cli.c topology/cli.h \
+	topology/cli_fabric.c \
+	topology/cmd_conf.c \
+	topology/cmd_discover.c
+topology_libcommands_la_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS)
+
 topology_sfabric_topology_SOURCES = topology/main.c topology/live.c topology/live.h
 topology_sfabric_topology_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS)
-topology_sfabric_topology_LDADD = topology/libtopology.la include/libhosts.la include/libcore.la \
-	$(IBNETDISC_LIBS)
+topology_sfabric_topology_LDADD = topology/libcommands.la topology/libtopology.la \
+	include/libhosts.la include/libcore.la $(IBNETDISC_LIBS)
 
 dist_man_MANS += topology/sfabric-topology.8
