@@ -3,8 +3,9 @@
  * slurmconf.c - see slurmconf.h.
  *
  * slurm.conf is lines of Key=Value pairs: keys in any case, values bare or in double quotes,
- * comments from '#', a backslash at the end joins the next line, and "Include FILE", which is looked for beside the file when it is no absolute
- * path (slurm.conf(5)). Only what can stand in a host name or address is taken.
+ * comments from '#', a backslash at the end joins the next line, and "Include FILE", which is
+ * looked for beside the file when it is no absolute path (slurm.conf(5)). Only what can stand in a
+ * host name or address is taken.
  */
 #include "slurmconf.h"
 
@@ -38,6 +39,12 @@ void slurmconf_clear(struct slurmconf *s)
 		free(s->nodes[i].hosts);
 	}
 	free(s->nodes);
+	for (size_t i = 0; i < s->partition_count; i++) {
+		free(s->partitions[i].name);
+		free(s->partitions[i].nodes);
+	}
+	free(s->partitions);
+	free(s->topology_plugin);
 	memset(s, 0, sizeof(*s));
 }
 
@@ -150,13 +157,25 @@ static int take_nodes(struct slurmconf *out, struct span value)
 	return node->names ? (out->node_count++, 0) : -ENOMEM;
 }
 
-static int take_hostnames(struct slurmconf *out, struct span value)
+/* Begins a line of a partition; what belongs to it follows on the line. */
+static int take_partition(struct slurmconf *out, struct span value)
 {
-	struct slurmconf_node *node = &out->nodes[out->node_count - 1];
+	struct slurmconf_partition *bigger =
+		reallocarray(out->partitions, out->partition_count + 1, sizeof(*bigger));
 
-	free(node->hosts);
-	node->hosts = strndup(value.at, value.len);
-	return node->hosts ? 0 : -ENOMEM;
+	if (!bigger)
+		return -ENOMEM;
+	out->partitions = bigger;
+	bigger += out->partition_count;
+	*bigger = (struct slurmconf_partition){ strndup(value.at, value.len), NULL };
+	return bigger->name ? (out->partition_count++, 0) : -ENOMEM;
+}
+
+static int set_text(char **text, struct span value)
+{
+	free(*text);
+	*text = strndup(value.at, value.len);
+	return *text ? 0 : -ENOMEM;
 }
 
 static int read_file(struct reader *r, const char *path, struct err *err);
@@ -171,9 +190,9 @@ static int include(struct reader *r, const char *line, struct err *err)
 
 	if (len == 0)
 		return 0;
-	path = *name == '/' || !slash ? strndup(name, len)
-				      : io_format("%.*s/%.*s", (int)(slash - r->path), r->path,
-						  (int)len, name);
+	path = *name == '/' || !slash
+		       ? strndup(name, len)
+		       : io_format("%.*s/%.*s", (int)(slash - r->path), r->path, (int)len, name);
 	rc = path ? read_file(r, path, err) : -ENOMEM;
 	free(path);
 	return rc == -ENOMEM ? rc : 0;
@@ -182,7 +201,7 @@ static int include(struct reader *r, const char *line, struct err *err)
 static int take_line(struct reader *r, const char *line, struct err *err)
 {
 	struct span key, value;
-	bool nodes = false;
+	bool nodes = false, partition = false;
 	int rc = 0;
 
 	while (rc == 0 && next_pair(&line, &key, &value)) {
@@ -195,7 +214,14 @@ static int take_line(struct reader *r, const char *line, struct err *err)
 		else if (is(key, "NodeName") && value.len && !is(value, "DEFAULT"))
 			rc = (nodes = true, take_nodes(r->out, value));
 		else if (is(key, "NodeHostname") && value.len && nodes)
-			rc = take_hostnames(r->out, value);
+			rc = set_text(&r->out->nodes[r->out->node_count - 1].hosts, value);
+		else if (is(key, "PartitionName") && value.len && !is(value, "DEFAULT"))
+			rc = (partition = true, take_partition(r->out, value));
+		else if (is(key, "Nodes") && value.len && partition)
+			rc = set_text(&r->out->partitions[r->out->partition_count - 1].nodes,
+				      value);
+		else if (is(key, "TopologyPlugin") && value.len)
+			rc = set_text(&r->out->topology_plugin, value);
 	}
 	return rc;
 }

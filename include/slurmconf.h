@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * slurmconf.h - the few things of slurm.conf that we need: the cluster's name, the hosts of slurmctld
- * and the nodes.
+ * slurmconf.h - the few things of slurm.conf that we need: the cluster's name, the hosts of slurmctld,
+ * the nodes, and what says how they are used together.
  *
  * They are read from the file because asking Slurm's library means to be linked with it, and it
  * exits when the file is broken.
@@ -18,12 +18,20 @@ struct slurmconf_node { /* one line of nodes: host lists as they are written the
 	char *hosts; /* NodeHostname, NULL: the same as names */
 };
 
+struct slurmconf_partition {
+	char *name;
+	char *nodes; /* as written: a host list, names of node sets, ALL; NULL: not said */
+};
+
 struct slurmconf {
 	char *cluster; /* ClusterName in lower case, as Slurm uses it; NULL: not said */
 	char **hosts;  /* of SlurmctldHost, in order: the address where one is given, else the name */
 	size_t host_count;
 	struct slurmconf_node *nodes; /* of NodeName, without DEFAULT */
 	size_t node_count, node_room;
+	struct slurmconf_partition *partitions; /* of PartitionName, without DEFAULT */
+	size_t partition_count;
+	char *topology_plugin; /* TopologyPlugin, NULL: not said */
 };
 
 /*

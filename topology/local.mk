@@ -9,10 +9,12 @@ endif
 
 topology_libtopology_la_SOURCES = \
 	topology/cache.c topology/cache.h \
+	topology/check.c topology/check.h \
 	topology/files.c topology/files.h \
 	topology/groups.c topology/groups.h \
 	topology/ibnetdiscover.c topology/ibnetdiscover.h \
 	topology/input.c topology/input.h \
+	topology/layout.c topology/layout.h \
 	topology/levels.c topology/levels.h \
 	topology/lldp.c topology/lldp.h \
 	topology/model.c topology/model.h \
@@ -27,13 +29,16 @@ topology_libtopology_la_SOURCES = \
 	topology/shape.c topology/shape.h \
 	topology/subnet.c topology/subnet.h \
 	topology/tree_conf.c topology/tree_conf.h \
-	topology/wanted.c topology/wanted.h
-topology_libtopology_la_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS)
-topology_libtopology_la_LIBADD = $(IBNETDISC_LIBS)
+	topology/wanted.c topology/wanted.h \
+	topology/yaml_conf.c topology/yaml_conf.h
+topology_libtopology_la_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS) $(YAML_CFLAGS)
+topology_libtopology_la_LIBADD = $(IBNETDISC_LIBS) $(YAML_LIBS)
 
 topology_libcommands_la_SOURCES = \
 	topology/cli.c topology/cli.h \
 	topology/cli_fabric.c \
+	topology/cli_slurm.c topology/cli_slurm.h \
+	topology/cmd_check.c \
 	topology/cmd_conf.c \
 	topology/cmd_discover.c
 topology_libcommands_la_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS)

@@ -17,6 +17,7 @@ static const char top_help[] =
 	"\n"
 	"  discover   find out what the fabric is; fabric.json\n"
 	"  conf       topology.conf for topology/tree\n"
+	"  check      whether slurmctld takes a topology file, and what is wrong with it\n"
 	"\n"
 	"  -h, --help      this text; behind a command, that command's options\n"
 	"  -V, --version   version\n" EXIT_HELP;
@@ -27,6 +28,7 @@ static const struct {
 } commands[] = {
 	{ "discover", cmd_discover },
 	{ "conf", cmd_conf },
+	{ "check", cmd_check },
 };
 
 int main(int argc, char **argv)
