@@ -11,6 +11,7 @@
 #include "wanted.h"
 
 /* A release of Slurm as a number: 2205, 2411, ... */
+#define RELEASE_TREE 2205 /* the oldest we know */
 #define RELEASE_BLOCK 2311
 #define RELEASE_YAML 2505
 #define RELEASE_RING 2605

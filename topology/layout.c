@@ -4,8 +4,7 @@
  *
  * A line is Key=Value pairs, keys in any case, blanks around '=' allowed, values bare or in double
  * quotes; '#' begins a comment, a backslash at the end joins the next line. slurmctld refuses what
- * it does not know, with other keys than we might guess in another release: so do we. What
- * `scontrol show topology` prints is read as well; the keys that only it has are passed over.
+ * it does not know, and so do we; only what `scontrol show topology` prints may have more keys.
  */
 #include "layout.h"
 
@@ -17,6 +16,7 @@
 #include <string.h>
 #include <strings.h>
 
+#include "io.h"
 #include "text.h"
 
 static const char *const kind_names[] = { "", "tree", "block", "flat", "ring", "torus3d" };
@@ -139,6 +139,7 @@ struct parser {
 	struct layout *l;
 	struct findings *findings;
 	size_t line;
+	bool shown; /* by scontrol */
 };
 
 /* The topology that a line of that kind is part of; NULL after saying that it can't be. */
@@ -210,7 +211,7 @@ static int take_rest(struct parser *p, struct layout_item *item, enum layout_kin
 			rc = set(&item->children, pair.value);
 		else if (kind == LAYOUT_TREE && is(pair.key, "LinkSpeed"))
 			check_number(p, pair.value);
-		else if (!is_shown(pair.key))
+		else if (!p->shown || !is_shown(pair.key))
 			findings_add(p->findings, true, p->line,
 				     "\"%.80s\" is no key of such a line; take it out", pair.key);
 	}
@@ -238,6 +239,8 @@ static int take_line(struct parser *p, char *line)
 	for (size_t i = 1; i < sizeof(names) / sizeof(names[0]); i++)
 		if (*names[i] && is(pair.key, names[i]))
 			kind = (enum layout_kind)i;
+	if (p->shown && is(pair.key, "AggregatedBlock"))
+		return 0;
 	if (is(pair.key, "BlockSizes")) {
 		take_sizes(p, pair.value);
 		return 0;
@@ -264,14 +267,13 @@ static void cut_comment(char *line)
 			*p = '\0';
 }
 
-int layout_parse(const char *text, size_t len, struct layout *l, struct findings *findings)
+static int parse(struct parser p, const char *text, size_t len)
 {
-	struct parser p = { l, findings, 0 };
 	char *copy = calloc(len + 1, 1), *next;
 	int rc = copy ? 0 : -ENOMEM;
 
-	memset(l, 0, sizeof(*l));
-	if (rc == 0 && !layout_add(l))
+	memset(p.l, 0, sizeof(*p.l));
+	if (rc == 0 && !layout_add(p.l))
 		rc = -ENOMEM;
 	if (rc == 0)
 		memcpy(copy, text, len);
@@ -296,4 +298,35 @@ int layout_parse(const char *text, size_t len, struct layout *l, struct findings
 	}
 	free(copy);
 	return rc;
+}
+
+int layout_parse(const char *text, size_t len, struct layout *l, struct findings *findings)
+{
+	return parse((struct parser){ l, findings, 0, false }, text, len);
+}
+
+int layout_parse_shown(const char *text, size_t len, struct layout *l, struct findings *findings)
+{
+	return parse((struct parser){ l, findings, 0, true }, text, len);
+}
+
+char *layout_text(const struct layout_topology *t, const char *comments)
+{
+	const char *name = t->kind == LAYOUT_TREE ? "SwitchName" : "BlockName";
+	struct io_text out = { 0 };
+
+	io_add(&out, "%s", comments);
+	for (size_t i = 0; i < t->count; i++) {
+		const struct layout_item *it = &t->items[i];
+		io_add(&out, "%s=%s", name, it->name);
+		if (it->nodes)
+			io_add(&out, " Nodes=%s", it->nodes);
+		if (it->children)
+			io_add(&out, " Switches=%s", it->children);
+		io_add(&out, "\n");
+	}
+	for (size_t i = 0; i < t->size_count; i++)
+		io_add(&out, "%s%ld%s", i ? "," : "BlockSizes=", t->sizes[i],
+		       i + 1 == t->size_count ? "\n" : "");
+	return io_end(&out);
 }

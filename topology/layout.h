@@ -60,7 +60,13 @@ void layout_clear(struct layout *l);
  * -ENOMEM.
  */
 int layout_parse(const char *text, size_t len, struct layout *l, struct findings *findings);
+/* The same of what `scontrol show topology` prints. */
+int layout_parse_shown(const char *text, size_t len, struct layout *l, struct findings *findings);
 int layout_parse_yaml(const char *text, size_t len, struct layout *l, struct findings *findings);
+
+/* The lines of topology.conf for a tree or blocks, behind comments; malloc'ed, NULL without memory.
+ */
+char *layout_text(const struct layout_topology *t, const char *comments);
 
 /* A topology or an item at the end, empty; NULL without memory. */
 struct layout_topology *layout_add(struct layout *l);

@@ -8,6 +8,7 @@ sbin_PROGRAMS += topology/sfabric-topology
 endif
 
 topology_libtopology_la_SOURCES = \
+	topology/block_conf.c topology/block_conf.h \
 	topology/cache.c topology/cache.h \
 	topology/check.c topology/check.h \
 	topology/files.c topology/files.h \

@@ -226,3 +226,69 @@ int layout_parse_yaml(const char *text, size_t len, struct layout *l, struct fin
 	yaml_parser_delete(&parser);
 	return rc;
 }
+
+/* Words that YAML, or Slurm's reader of it, takes for something else than a text. */
+static bool is_plain(const char *text)
+{
+	static const char *const words[] = { "true", "false", "yes",  "no",  "on",  "off",
+					     "y",    "n",     "null", "nan", "inf", "infinity" };
+
+	if (!((*text >= 'a' && *text <= 'z') || (*text >= 'A' && *text <= 'Z')))
+		return false;
+	for (size_t i = 0; i < sizeof(words) / sizeof(words[0]); i++)
+		if (strcasecmp(text, words[i]) == 0)
+			return false;
+	return strspn(text,
+		      "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789_.-[],") ==
+	       strlen(text);
+}
+
+static void add_text(struct io_text *out, const char *key, const char *text)
+{
+	io_add(out, "%s", key);
+	if (is_plain(text)) {
+		io_add(out, "%s\n", text);
+		return;
+	}
+	io_add(out, "\"");
+	for (const char *p = text; *p; p++)
+		io_add(out, *p == '"' || *p == '\\' ? "\\%c" : "%c", *p);
+	io_add(out, "\"\n");
+}
+
+static void add_body(struct io_text *out, const struct layout_topology *t)
+{
+	bool tree = t->kind == LAYOUT_TREE;
+
+	if (t->size_count)
+		io_add(out, "    block_sizes:\n");
+	for (size_t i = 0; i < t->size_count; i++)
+		io_add(out, "      - %ld\n", t->sizes[i]);
+	io_add(out, tree ? "    switches:\n" : "    blocks:\n");
+	for (size_t i = 0; i < t->count; i++) {
+		add_text(out, tree ? "    - switch: " : "    - block: ", t->items[i].name);
+		if (t->items[i].nodes)
+			add_text(out, "      nodes: ", t->items[i].nodes);
+		if (t->items[i].children)
+			add_text(out, "      children: ", t->items[i].children);
+	}
+}
+
+char *yaml_conf_text(const struct layout *l, const char *comments)
+{
+	struct io_text out = { 0 };
+
+	io_add(&out, "%s", comments);
+	for (size_t i = 0; i < l->count; i++) {
+		const struct layout_topology *t = &l->topologies[i];
+		add_text(&out, "- topology: ", t->name);
+		io_add(&out, "  cluster_default: %s\n", t->is_default ? "true" : "false");
+		if (t->kind == LAYOUT_FLAT) {
+			io_add(&out, "  flat: true\n");
+			continue;
+		}
+		io_add(&out, "  %s:\n", layout_kind_name(t->kind));
+		add_body(&out, t);
+	}
+	return io_end(&out);
+}
