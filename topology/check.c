@@ -5,8 +5,8 @@
  * slurmctld ends ("fatal") over some mistakes, at its start and at a reconfigure, warns of others
  * and takes many without a word: nodes that no job can use together, nodes that stand on another
  * switch than their cable. The rules are those of its sources (switch_record.c, block_record.c,
- * parse_config.c), and were tried on 22.05 and 24.11. What a release in between does is taken from
- * the older one that is known, but where a rule says otherwise.
+ * parse_config.c), and were tried on 22.05, 24.11 and 26.05. What a release in between does is
+ * taken from the older one that is known, but where a rule says otherwise.
  */
 #include "check.h"
 
@@ -25,23 +25,18 @@
 #define RING_NODES_MAX 16
 #define SLOW_START_S 5.0
 #define SHOWN_GROUPS 4
-#define NONE ((size_t)-1)
-
-/* A node where the file has it. */
-struct place {
-	const char *name;
-	size_t item;
-};
+#define NONE LAYOUT_NO_ITEM
 
 struct checker {
 	const struct check_options *o;
 	const struct layout_topology *t;
 	struct findings *out;
 	const char *label; /* "topology x: ", or "" */
-	char ***names;	   /* of each item's nodes */
+	bool yaml;
+	char ***names; /* of each item's nodes */
 	size_t *name_counts;
-	size_t **below;	      /* of each item: its children, NONE at the end; NULL: no list */
-	struct place *places; /* by name */
+	size_t **below;		    /* of each item: its children, NONE at the end; NULL: no list */
+	struct layout_name *places; /* nodes by name */
 	size_t place_count;
 	const struct wanted **known; /* Slurm's nodes by name, NULL: unknown */
 	size_t known_count;
@@ -70,11 +65,6 @@ double check_start_seconds(const struct layout *l)
 	return seconds;
 }
 
-static int by_place(const void *a, const void *b)
-{
-	return strcmp(((const struct place *)a)->name, ((const struct place *)b)->name);
-}
-
 static int by_known(const void *a, const void *b)
 {
 	return strcmp((*(const struct wanted *const *)a)->name,
@@ -92,15 +82,9 @@ static const struct wanted *find_known(const struct checker *c, const char *name
 	return found ? *found : NULL;
 }
 
-/* The item that has a node; NONE: no item. */
-static size_t find_item(const struct checker *c, const char *name)
+static size_t find_item(const struct checker *c, const char *node)
 {
-	struct place key = { name, 0 };
-	const struct place *found =
-		c->place_count ? bsearch(&key, c->places, c->place_count, sizeof(key), by_place)
-			       : NULL;
-
-	return found ? found->item : NONE;
+	return layout_find(c->places, c->place_count, node);
 }
 
 /* Says "before LIST after", if names has any; frees names' array. */
@@ -119,36 +103,12 @@ static int say_list(struct checker *c, size_t line, const char *before, const ch
 
 /* Names. */
 
-struct name {
-	const char *text;
-	size_t item;
-};
-
-static int by_name(const void *a, const void *b)
-{
-	const struct name *x = a, *y = b;
-	int order = strcmp(x->text, y->text);
-
-	return order ? order : (x->item > y->item) - (x->item < y->item);
-}
-
-static struct name *sort_names(const struct layout_topology *t)
-{
-	struct name *all = calloc(t->count + 1, sizeof(*all));
-
-	for (size_t i = 0; all && i < t->count; i++)
-		all[i] = (struct name){ t->items[i].name, i };
-	if (all && t->count)
-		qsort(all, t->count, sizeof(*all), by_name);
-	return all;
-}
-
 static const char *noun(const struct checker *c)
 {
 	return c->t->kind == LAYOUT_TREE ? "switch" : layout_kind_name(c->t->kind);
 }
 
-static void check_names(struct checker *c, const struct name *sorted)
+static void check_names(struct checker *c, const struct layout_name *sorted)
 {
 	const struct layout_topology *t = c->t;
 
@@ -158,10 +118,10 @@ static void check_names(struct checker *c, const struct name *sorted)
 				     "%sthe name %.80s is longer than %d bytes", c->label,
 				     t->items[i].name, SWITCH_NAME_MAX);
 	for (size_t i = 1; i < t->count; i++)
-		if (strcmp(sorted[i - 1].text, sorted[i].text) == 0)
+		if (strcmp(sorted[i - 1].name, sorted[i].name) == 0)
 			findings_add(c->out, true, t->items[sorted[i].item].line,
 				     "%s%s %.80s is there already, in line %zu; rename one",
-				     c->label, noun(c), sorted[i].text,
+				     c->label, noun(c), sorted[i].name,
 				     t->items[sorted[i - 1].item].line);
 }
 
@@ -218,7 +178,7 @@ static int check_twice(struct checker *c)
 	if (!names)
 		return -ENOMEM;
 	for (size_t i = 1; i < c->place_count; i++)
-		if (by_place(&c->places[i - 1], &c->places[i]) == 0)
+		if (strcmp(c->places[i - 1].name, c->places[i].name) == 0)
 			names[count++] = c->places[i].name;
 	return say_list(c, 0, "", names, count,
 			c->t->kind == LAYOUT_TREE ? " on more than one leaf switch"
@@ -240,15 +200,15 @@ static int place_nodes(struct checker *c)
 		return -ENOMEM;
 	for (size_t i = 0; i < c->t->count; i++)
 		for (size_t j = 0; j < c->name_counts[i]; j++)
-			c->places[at++] = (struct place){ c->names[i][j], i };
+			c->places[at++] = (struct layout_name){ c->names[i][j], i };
 	c->place_count = total;
-	qsort(c->places, total, sizeof(*c->places), by_place);
+	layout_sort(c->places, total);
 	return 0;
 }
 
 /* Trees. */
 
-static int find_children(struct checker *c, size_t item, const struct name *sorted)
+static int find_children(struct checker *c, size_t item, const struct layout_name *sorted)
 {
 	const struct layout_item *it = &c->t->items[item];
 	char **names = NULL;
@@ -260,23 +220,14 @@ static int find_children(struct checker *c, size_t item, const struct name *sort
 	if (!c->below[item])
 		rc = -ENOMEM;
 	for (size_t i = 0; rc == 0 && i < count; i++) {
-		struct name key = { names[i], 0 }, *found = NULL;
-		size_t low = 0, high = c->t->count;
-		while (low < high) {
-			size_t mid = low + (high - low) / 2;
-			if (strcmp(sorted[mid].text, key.text) < 0)
-				low = mid + 1;
-			else
-				high = mid;
-		}
-		if (low < c->t->count && strcmp(sorted[low].text, key.text) == 0)
-			found = (struct name *)&sorted[low];
-		if (!found || found->item == item)
+		size_t child = layout_find(sorted, c->t->count, names[i]);
+		if (child == NONE || child == item)
 			findings_add(c->out, true, it->line,
 				     "%sswitch %.80s has the child %.80s, which is %s", c->label,
-				     it->name, names[i], found ? "itself" : "not in the file");
+				     it->name, names[i],
+				     child == item ? "itself" : "not in the file");
 		else
-			c->below[item][kept++] = found->item;
+			c->below[item][kept++] = child;
 	}
 	if (c->below[item])
 		c->below[item][kept] = NONE;
@@ -367,7 +318,7 @@ static int find_roots(struct checker *c)
 	return 0;
 }
 
-static int check_children(struct checker *c, const struct name *sorted)
+static int check_children(struct checker *c, const struct layout_name *sorted)
 {
 	const struct layout_topology *t = c->t;
 	size_t before = c->out->fatal;
@@ -377,10 +328,10 @@ static int check_children(struct checker *c, const struct name *sorted)
 		const struct layout_item *it = &t->items[i];
 		if (it->nodes && it->children)
 			findings_add(
-				c->out, true, it->line,
-				"%sswitch %.80s has both %s and %s; give the nodes a leaf switch "
-				"of their own",
-				c->label, it->name, c->o->release ? "Switches=" : "", "Nodes=");
+				c->out, !c->yaml, it->line,
+				"%sswitch %.80s has both nodes and switches below it; give the "
+				"nodes a leaf switch of their own",
+				c->label, it->name);
 		else if (it->children)
 			rc = find_children(c, i, sorted);
 		else if (!it->nodes)
@@ -394,6 +345,11 @@ static int check_children(struct checker *c, const struct name *sorted)
 }
 
 /* Reachability. */
+
+static int by_node(const void *a, const void *b)
+{
+	return strcmp(((const struct layout_name *)a)->name, ((const struct layout_name *)b)->name);
+}
 
 /* The nodes of one group, of all or of those marked; malloc'ed host list. */
 static char *fold_group(const struct checker *c, size_t group, const bool *among, size_t *count)
@@ -443,6 +399,16 @@ static int check_ways(struct checker *c, const char *where, const bool *among)
 	return 0;
 }
 
+/* Where a node stands in places. */
+static size_t place_of(const struct checker *c, const char *node)
+{
+	struct layout_name key = { node, 0 }, *at = NULL;
+
+	if (c->place_count)
+		at = bsearch(&key, c->places, c->place_count, sizeof(key), by_node);
+	return at ? (size_t)(at - c->places) : NONE;
+}
+
 /* Partitions that are not all nodes, one by one. */
 static int check_partitions(struct checker *c)
 {
@@ -459,12 +425,9 @@ static int check_partitions(struct checker *c)
 			continue;
 		memset(among, 0, c->place_count * sizeof(*among));
 		for (size_t j = 0; j < count; j++) {
-			struct place key = { names[j], 0 }, *at = NULL;
-			if (c->place_count)
-				at = bsearch(&key, c->places, c->place_count, sizeof(key),
-					     by_place);
-			if (at)
-				among[at - c->places] = true;
+			size_t at = place_of(c, names[j]);
+			if (at != NONE)
+				among[at] = true;
 		}
 		snprintf(where, sizeof(where), "partition %.80s: ", s->partitions[i].name);
 		rc = check_ways(c, where, among);
@@ -649,7 +612,7 @@ static int check_fabric(struct checker *c, bool levels)
 
 static int check_items(struct checker *c)
 {
-	struct name *sorted = sort_names(c->t);
+	struct layout_name *sorted = layout_names(c->t);
 	bool tree = c->t->kind == LAYOUT_TREE;
 	int rc = sorted ? place_nodes(c) : -ENOMEM, levels = 1;
 
@@ -794,7 +757,9 @@ int layout_check(const struct layout *l, const struct check_options *o, struct f
 	for (size_t i = 0; rc == 0 && i < l->count; i++) {
 		const struct layout_topology *t = &l->topologies[i];
 		char label[120] = "";
-		struct checker c = { .o = o, .t = t, .out = findings, .label = label };
+		struct checker c = {
+			.o = o, .t = t, .out = findings, .label = label, .yaml = l->yaml
+		};
 		if (t->name)
 			snprintf(label, sizeof(label), "topology %.80s: ", t->name);
 		if (check_kind(l, t, label, o, findings))

@@ -28,6 +28,7 @@ enum { DONE = 0, NOTHING = 1, WRONG_USE = 2, INCOMPLETE = 3, FAILED = 4 };
 int cmd_discover(int argc, char **argv);
 int cmd_conf(int argc, char **argv);
 int cmd_check(int argc, char **argv);
+int cmd_diff(int argc, char **argv);
 
 /* The end of a command's help. */
 #define EXIT_HELP                                                                                  \

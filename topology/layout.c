@@ -70,6 +70,46 @@ struct layout_item *layout_add_item(struct layout_topology *t, size_t line)
 	return item;
 }
 
+static int by_name(const void *a, const void *b)
+{
+	const struct layout_name *x = a, *y = b;
+	int order = strcmp(x->name, y->name);
+
+	return order ? order : (x->item > y->item) - (x->item < y->item);
+}
+
+void layout_sort(struct layout_name *names, size_t count)
+{
+	if (count)
+		qsort(names, count, sizeof(*names), by_name);
+}
+
+struct layout_name *layout_names(const struct layout_topology *t)
+{
+	struct layout_name *names = calloc(t->count + 1, sizeof(*names));
+
+	for (size_t i = 0; names && i < t->count; i++)
+		names[i] = (struct layout_name){ t->items[i].name, i };
+	if (names)
+		layout_sort(names, t->count);
+	return names;
+}
+
+size_t layout_find(const struct layout_name *sorted, size_t count, const char *name)
+{
+	size_t low = 0, high = count;
+
+	while (low < high) {
+		size_t mid = low + (high - low) / 2;
+		if (strcmp(sorted[mid].name, name) < 0)
+			low = mid + 1;
+		else
+			high = mid;
+	}
+	return low < count && strcmp(sorted[low].name, name) == 0 ? sorted[low].item
+								  : LAYOUT_NO_ITEM;
+}
+
 void findings_add(struct findings *f, bool fatal, size_t line, const char *fmt, ...)
 {
 	struct finding *one = add((void **)&f->all, &f->count, &f->room, sizeof(*f->all));

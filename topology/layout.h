@@ -75,6 +75,21 @@ struct layout_item *layout_add_item(struct layout_topology *t, size_t line);
 /* "tree", "block", ...; "" for none. */
 const char *layout_kind_name(enum layout_kind kind);
 
+/* A name and the item that has it: an item's own, or that of a node. */
+struct layout_name {
+	const char *name;
+	size_t item;
+};
+
+#define LAYOUT_NO_ITEM ((size_t)-1)
+
+/* Sorts names, and in them items. */
+void layout_sort(struct layout_name *names, size_t count);
+/* The items by name, malloc'ed; NULL without memory. */
+struct layout_name *layout_names(const struct layout_topology *t);
+/* The (first) item of a name in a sorted array, or LAYOUT_NO_ITEM. */
+size_t layout_find(const struct layout_name *sorted, size_t count, const char *name);
+
 void findings_add(struct findings *f, bool fatal, size_t line, const char *fmt, ...)
 	__attribute__((format(printf, 4, 5)));
 void findings_clear(struct findings *f);

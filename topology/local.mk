@@ -11,6 +11,7 @@ topology_libtopology_la_SOURCES = \
 	topology/block_conf.c topology/block_conf.h \
 	topology/cache.c topology/cache.h \
 	topology/check.c topology/check.h \
+	topology/diff.c topology/diff.h \
 	topology/files.c topology/files.h \
 	topology/groups.c topology/groups.h \
 	topology/ibnetdiscover.c topology/ibnetdiscover.h \
@@ -41,6 +42,7 @@ topology_libcommands_la_SOURCES = \
 	topology/cli_slurm.c topology/cli_slurm.h \
 	topology/cmd_check.c \
 	topology/cmd_conf.c \
+	topology/cmd_diff.c \
 	topology/cmd_discover.c
 topology_libcommands_la_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS)
 

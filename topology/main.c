@@ -18,6 +18,7 @@ static const char top_help[] =
 	"  discover   find out what the fabric is; fabric.json\n"
 	"  conf       topology.conf for topology/tree\n"
 	"  check      whether slurmctld takes a topology file, and what is wrong with it\n"
+	"  diff       what moved between two topology files or snapshots\n"
 	"\n"
 	"  -h, --help      this text; behind a command, that command's options\n"
 	"  -V, --version   version\n" EXIT_HELP;
@@ -29,6 +30,7 @@ static const struct {
 	{ "discover", cmd_discover },
 	{ "conf", cmd_conf },
 	{ "check", cmd_check },
+	{ "diff", cmd_diff },
 };
 
 int main(int argc, char **argv)

@@ -114,7 +114,8 @@ static int take_item_key(struct reader *r, const char *key, yaml_node_t *value, 
 		return copy(r, key, value, &p->item->nodes);
 	if (p->t->kind == LAYOUT_TREE && strcmp(key, "children") == 0)
 		return copy(r, key, value, &p->item->children);
-	findings_add(r->findings, true, line_of(value), "\"%.80s\" is no key of a %s", key,
+	findings_add(r->findings, false, line_of(value),
+		     "\"%.80s\" is no key of a %s: slurmctld passes over it", key,
 		     names[p->t->kind]);
 	return 0;
 }
@@ -147,7 +148,8 @@ static int take_body_key(struct reader *r, const char *key, yaml_node_t *value, 
 		return each_element(r, value, key, take_size, t);
 	}
 	if (t->kind != LAYOUT_TORUS)
-		findings_add(r->findings, true, line_of(value), "\"%.80s\" is no key of a %s", key,
+		findings_add(r->findings, false, line_of(value),
+			     "\"%.80s\" is no key of a %s: slurmctld passes over it", key,
 			     layout_kind_name(t->kind));
 	return 0;
 }
@@ -167,10 +169,12 @@ static int take_topology_key(struct reader *r, const char *key, yaml_node_t *val
 		if (strcmp(key, layout_kind_name((enum layout_kind)i)) == 0)
 			kind = (enum layout_kind)i;
 	if (kind == LAYOUT_NONE) {
-		findings_add(r->findings, true, line_of(value), "\"%.80s\" is no key of a topology",
-			     key);
+		findings_add(r->findings, false, line_of(value),
+			     "\"%.80s\" is no key of a topology: slurmctld passes over it", key);
 		return 0;
 	}
+	if (kind == LAYOUT_FLAT && !truth(scalar(value)))
+		return 0;
 	if (t->kind != LAYOUT_NONE)
 		findings_add(r->findings, true, line_of(value),
 			     "%s: a topology has one of tree, block, flat, ring and torus3d",
@@ -194,7 +198,8 @@ static int take_topology(struct reader *r, yaml_node_t *node, void *arg)
 			     "%s: no tree, block, flat, ring or torus3d",
 			     t->name ? t->name : "a topology");
 	if (rc == 0 && !t->name)
-		findings_add(r->findings, true, t->line, "a topology without its name (topology:)");
+		findings_add(r->findings, false, t->line,
+			     "a topology without its name (topology:): no partition can have it");
 	return rc;
 }
 
