@@ -147,6 +147,14 @@ static bool take_all(const struct command *command, int argc, char **argv, struc
 	return true;
 }
 
+static bool has_option(const struct command *command, const char *name)
+{
+	for (const struct option *one = command->options; one->name; one++)
+		if (strcmp(one->name, name) == 0)
+			return true;
+	return false;
+}
+
 static bool check_options(const struct command *command, const struct options *o)
 {
 	if (o->json && !o->output && strchr(command->letters, 'o'))
@@ -156,7 +164,7 @@ static bool check_options(const struct command *command, const struct options *o
 	else if (!o->from_count && !command->live && (o->names || o->pick_count || o->directors))
 		say("--names, --only, --skip and --directors need --from; a snapshot was made with "
 		    "its own");
-	else if (o->slurm_conf && !wants_slurm(o))
+	else if (o->slurm_conf && !wants_slurm(o) && has_option(command, "nodes"))
 		say("--slurm-conf needs --nodes slurm");
 	else if (!o->partitions != !picks_have(o->picks, o->pick_count, PICK_PKEY))
 		say("--partitions and a choice of pkey= need each other");

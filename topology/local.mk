@@ -40,6 +40,7 @@ topology_libcommands_la_SOURCES = \
 	topology/cli.c topology/cli.h \
 	topology/cli_fabric.c \
 	topology/cli_slurm.c topology/cli_slurm.h \
+	topology/cmd_apply.c \
 	topology/cmd_check.c \
 	topology/cmd_conf.c \
 	topology/cmd_diff.c \

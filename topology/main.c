@@ -19,6 +19,8 @@ static const char top_help[] =
 	"  conf       topology.conf for topology/tree\n"
 	"  check      whether slurmctld takes a topology file, and what is wrong with it\n"
 	"  diff       what moved between two topology files or snapshots\n"
+	"  apply      checks, installs, lets slurmctld read it, verifies, or puts the old one "
+	"back\n"
 	"\n"
 	"  -h, --help      this text; behind a command, that command's options\n"
 	"  -V, --version   version\n" EXIT_HELP;
@@ -27,10 +29,8 @@ static const struct {
 	const char *name;
 	int (*run)(int argc, char **argv);
 } commands[] = {
-	{ "discover", cmd_discover },
-	{ "conf", cmd_conf },
-	{ "check", cmd_check },
-	{ "diff", cmd_diff },
+	{ "discover", cmd_discover }, { "conf", cmd_conf },   { "check", cmd_check },
+	{ "diff", cmd_diff },	      { "apply", cmd_apply },
 };
 
 int main(int argc, char **argv)
