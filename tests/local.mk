@@ -39,6 +39,7 @@ check_PROGRAMS += \
 	tests/unit/test_text \
 	tests/unit/test_timeline \
 	tests/unit/test_topology \
+	tests/unit/test_topology_conf \
 	tests/unit/test_topology_input \
 	tests/unit/test_wire
 endif
@@ -134,6 +135,9 @@ tests_unit_test_timeline_LDADD = spank/libagent.la $(UNIT_LIBS)
 tests_unit_test_topology_SOURCES = tests/unit/test_topology.c
 tests_unit_test_topology_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_topology_LDADD = topology/libcommands.la topology/libtopology.la $(UNIT_LIBS)
+tests_unit_test_topology_conf_SOURCES = tests/unit/test_topology_conf.c
+tests_unit_test_topology_conf_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_topology_conf_LDADD = topology/libtopology.la $(UNIT_LIBS)
 tests_unit_test_topology_input_SOURCES = tests/unit/test_topology_input.c
 tests_unit_test_topology_input_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_topology_input_LDADD = topology/libtopology.la $(UNIT_LIBS)
