@@ -164,6 +164,7 @@ FUZZ_FILES = \
 	tests/fuzz/fuzz_ibnetdiscover.c \
 	tests/fuzz/fuzz_jobfield.c \
 	tests/fuzz/fuzz_json.c \
+	tests/fuzz/fuzz_layout.c \
 	tests/fuzz/fuzz_machine.c \
 	tests/fuzz/fuzz_map.c \
 	tests/fuzz/fuzz_names.c \

@@ -19,16 +19,18 @@
 #include "fuzz.h"
 
 extern const struct fuzz_target fuzz_api, fuzz_conf, fuzz_env, fuzz_fabric, fuzz_health, fuzz_hosts,
-	fuzz_ibnetdiscover, fuzz_jobfield, fuzz_json, fuzz_machine, fuzz_map, fuzz_names,
-	fuzz_options, fuzz_packet, fuzz_processes, fuzz_record, fuzz_show, fuzz_sinfo, fuzz_slurm,
-	fuzz_slurmconf, fuzz_source, fuzz_summary, fuzz_text_forms, fuzz_timeline, fuzz_wire;
+	fuzz_ibnetdiscover, fuzz_jobfield, fuzz_json, fuzz_layout, fuzz_machine, fuzz_map,
+	fuzz_names, fuzz_options, fuzz_packet, fuzz_processes, fuzz_record, fuzz_show, fuzz_sinfo,
+	fuzz_slurm, fuzz_slurmconf, fuzz_source, fuzz_summary, fuzz_text_forms, fuzz_timeline,
+	fuzz_wire;
 
 static const struct fuzz_target *const targets[] = {
-	&fuzz_api,    &fuzz_conf,     &fuzz_env,	&fuzz_fabric,	     &fuzz_health,
-	&fuzz_hosts,  &fuzz_jobfield, &fuzz_json,	&fuzz_ibnetdiscover, &fuzz_machine,
-	&fuzz_map,    &fuzz_names,    &fuzz_options,	&fuzz_packet,	     &fuzz_processes,
-	&fuzz_record, &fuzz_show,     &fuzz_slurm,	&fuzz_slurmconf,     &fuzz_source,
-	&fuzz_sinfo,  &fuzz_summary,  &fuzz_text_forms, &fuzz_timeline,	     &fuzz_wire,
+	&fuzz_api,	 &fuzz_conf,	 &fuzz_env,	&fuzz_fabric,	     &fuzz_health,
+	&fuzz_hosts,	 &fuzz_jobfield, &fuzz_json,	&fuzz_ibnetdiscover, &fuzz_layout,
+	&fuzz_machine,	 &fuzz_map,	 &fuzz_names,	&fuzz_options,	     &fuzz_packet,
+	&fuzz_processes, &fuzz_record,	 &fuzz_show,	&fuzz_slurm,	     &fuzz_slurmconf,
+	&fuzz_source,	 &fuzz_sinfo,	 &fuzz_summary, &fuzz_text_forms,    &fuzz_timeline,
+	&fuzz_wire,
 };
 
 #define TARGETS (sizeof(targets) / sizeof(targets[0]))
