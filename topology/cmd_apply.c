@@ -63,6 +63,8 @@ struct apply {
 	char *slurm_conf; /* path, for Slurm's tools too */
 	char *text, *old; /* of the new file and the one in place (NULL: none) */
 	size_t len, old_len;
+	bool old_is_bad; /* slurmctld would refuse it, so it is never put back */
+	int release;
 	mode_t mode;
 	struct layout layout; /* of the new file */
 	struct wanted_list nodes;
@@ -131,10 +133,9 @@ static int find_target(struct options *o, struct apply *a, char **target)
 }
 
 /* Refuses what slurmctld would, and a file that says nothing. */
-static int check(struct apply *a, const struct slurmconf *slurm, int release,
-		 struct findings *findings)
+static int check(struct apply *a, const struct slurmconf *slurm, struct findings *findings)
 {
-	struct check_options options = { release, &a->nodes, slurm, NULL };
+	struct check_options options = { a->release, &a->nodes, slurm, NULL };
 	const char *plugin = slurm->topology_plugin ? slurm->topology_plugin : "topology/flat";
 	size_t items = 0;
 
@@ -163,7 +164,7 @@ static int check(struct apply *a, const struct slurmconf *slurm, int release,
 }
 
 /* Reads the new file, and slurm.conf, and checks. */
-static int prepare(struct apply *a, int release)
+static int prepare(struct apply *a)
 {
 	struct findings findings = { 0 };
 	struct slurmconf slurm;
@@ -177,7 +178,7 @@ static int prepare(struct apply *a, int release)
 	else
 		status = parse_layout(a->conf, a->text, a->len, &a->layout, &findings);
 	if (status == DONE)
-		status = check(a, &slurm, release, &findings);
+		status = check(a, &slurm, &findings);
 	findings_clear(&findings);
 	slurmconf_clear(&slurm);
 	return status;
@@ -186,6 +187,7 @@ static int prepare(struct apply *a, int release)
 /* Says what changes against the file in place; a change of plugin is refused. */
 static int compare(const struct options *o, struct apply *a)
 {
+	struct check_options options = { a->release, &a->nodes, NULL, NULL };
 	struct findings changes = { 0 }, ignored = { 0 };
 	struct layout was = { 0 };
 	bool restart = false;
@@ -203,6 +205,9 @@ static int compare(const struct options *o, struct apply *a)
 		return DONE;
 	}
 	status = parse_layout(o->target, a->old, a->old_len, &was, &ignored);
+	if (status == DONE && layout_check(&was, &options, &ignored) < 0)
+		status = FAILED;
+	a->old_is_bad = ignored.fatal > 0;
 	if (status == DONE && layout_diff(&was, &a->layout, &changes, &restart) < 0)
 		status = FAILED;
 	for (size_t i = 0; i < changes.count; i++)
@@ -337,9 +342,15 @@ static bool verify(const struct apply *a)
 static int roll_back(const struct options *o, const struct apply *a)
 {
 	struct err err = { "" };
-	int rc = a->old ? io_write_atomic(o->target, a->old, a->old_len, a->mode, &err)
-			: unlink(o->target);
+	int rc;
 
+	if (a->old_is_bad) {
+		say("%s stays: the file before it is one that slurmctld does not start with",
+		    o->target);
+		return FAILED;
+	}
+	rc = a->old ? io_write_atomic(o->target, a->old, a->old_len, a->mode, &err)
+		    : unlink(o->target);
 	if (rc < 0) {
 		say("the old file could not be put back: %s", a->old ? err.text : strerror(errno));
 		return FAILED;
@@ -399,7 +410,7 @@ int cmd_apply(int argc, char **argv)
 	struct apply a = { 0 };
 	char *target = NULL;
 	struct options o;
-	int status, release;
+	int status;
 
 	if (!read_options(&apply_command, argc, argv, &o, &a, &status))
 		return status;
@@ -408,11 +419,11 @@ int cmd_apply(int argc, char **argv)
 		return WRONG_USE;
 	}
 	status = find_slurm_conf(&o, &a);
-	release = status == DONE ? slurm_release(a.slurm) : 0;
-	if (status == DONE && release == 0)
+	a.release = status == DONE ? slurm_release(a.slurm) : 0;
+	if (status == DONE && a.release == 0)
 		status = WRONG_USE;
 	if (status == DONE)
-		status = prepare(&a, release);
+		status = prepare(&a);
 	if (status == DONE)
 		status = find_target(&o, &a, &target);
 	if (status == DONE)
