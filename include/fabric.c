@@ -12,7 +12,8 @@
  *   discovered.seen_ns when this content was first discovered, ns since the epoch
  *   discovered.complete  true: nothing is known to be lost
  *   discovered.missing [sentence] what is known to be lost
- *   switches           [{guid, system_guid, name, chassis, level (0 leaf), plane, ports}]
+ *   switches           [{guid, system_guid, name, chassis, level (0 leaf), plane, ports,
+ *                      absent_since_ns}]
  *   links              [{a: {switch, port}, b: {switch, port}, WIRE}] between switches
  *   ports              [{guid, node_guid, system_guid, host, device, port, switch, switch_port,
  *                      rail, skipped (true, or no key), WIRE}] of HCAs; port is the number on
@@ -23,7 +24,8 @@
  *   areas              [{name, area (around it), island}]; no key where there are none
  *   islands            [{name}]
  *   WIRE               width (lanes), speed_bps (whole link), state ("active", "armed", "init",
- *                      "down"), degraded
+ *                      "down"), degraded, absent_since_ns
+ *   absent_since_ns    time of the first discovery that did not see it; no key: it is there
  */
 #include "fabric.h"
 
@@ -245,6 +247,13 @@ static size_t read_reference(struct loader *l, json_object *o, const char *key, 
 	return i;
 }
 
+static int64_t read_absent(struct loader *l, json_object *o)
+{
+	return json_has(o, "absent_since_ns")
+		       ? json_read_int(&l->r, o, "absent_since_ns", 1, INT64_MAX)
+		       : 0;
+}
+
 static bool width_valid(int width)
 {
 	return width == 1 || width == 2 || width == 4 || width == 8 || width == 12;
@@ -265,6 +274,7 @@ static void read_wire(struct loader *l, json_object *o, struct fabric_wire *wire
 		json_fail(&l->r, "key \"state\" is \"%.32s\", not active, armed, init or down",
 			  state);
 	wire->degraded = json_has(o, "degraded") && json_read_bool(&l->r, o, "degraded");
+	wire->absent_ns = read_absent(l, o);
 }
 
 static void load_discovered(struct loader *l, json_object *top)
@@ -396,6 +406,7 @@ static void load_switches(struct loader *l, json_object *top)
 		sw->level = read_optional_int(l, o, "level", 64, -1);
 		sw->plane = read_optional_int(l, o, "plane", 255, -1);
 		sw->ports = read_optional_int(l, o, "ports", 255, 0);
+		sw->absent_ns = read_absent(l, o);
 		if (l->r.rc == 0 && i)
 			need_order(l, sw[-1].guid < sw->guid, "GUID");
 	}
@@ -454,7 +465,8 @@ static void load_leaves(struct loader *l, json_object *o, struct fabric_unit *un
 		if (text && guid_parse(text, &guid))
 			sw = fabric_find_switch(l->f, guid);
 		if (text && sw == FABRIC_NONE)
-			json_fail(&l->r, "leaves %zu: \"%.40s\" is no GUID of \"switches\"", i, text);
+			json_fail(&l->r, "leaves %zu: \"%.40s\" is no GUID of \"switches\"", i,
+				  text);
 		unit->leaves[unit->leaf_count++] = sw;
 		if (l->r.rc == 0 && i)
 			need_order(l, unit->leaves[i - 1] < sw, "GUID (\"leaves\")");
@@ -609,8 +621,8 @@ struct fabric *fabric_parse(const char *text, size_t len, const char *source, st
 struct fabric *fabric_parse_groups(const char *text, size_t len, const char *source,
 				   struct err *err)
 {
-	static const char *const keys[] = { "format", "version", "islands", "areas", "pods",
-					    "units",  "hosts",	 NULL };
+	static const char *const keys[] = { "format", "version", "islands", "areas",
+					    "pods",   "units",	 "hosts",   NULL };
 
 	return load_object(json_parse_keys(text, len, keys, source, err), source, err, load_groups);
 }
@@ -740,6 +752,7 @@ static void put_wire(int *rc, json_object *o, const struct fabric_wire *wire)
 		put_name(rc, o, "state", link_state_name(wire->state));
 	if (*rc == 0 && (wire->degraded || (wire->width && wire->speed_bps)))
 		*rc = json_put_bool(o, "degraded", wire->degraded);
+	put_int(rc, o, "absent_since_ns", wire->absent_ns, 1);
 }
 
 static void put_discovered(int *rc, json_object *top, const struct fabric *f)
@@ -771,6 +784,7 @@ static void put_switches(int *rc, json_object *top, const struct fabric *f)
 		put_int(rc, o, "level", sw->level, 0);
 		put_int(rc, o, "plane", sw->plane, 0);
 		put_int(rc, o, "ports", sw->ports, 1);
+		put_int(rc, o, "absent_since_ns", sw->absent_ns, 1);
 	}
 }
 

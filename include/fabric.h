@@ -12,6 +12,10 @@
  * name in byte order; links by their lower end), so that an unchanged fabric gives a byte-identical
  * file. References are indexes into the arrays; FABRIC_NONE where there is nothing to refer to. The
  * keys of the file are described at the top of fabric.c.
+ *
+ * What a discovery does not see any more is not dropped at once: a host that reboots stays where it was.
+ * Its ports (and a switch that is away, and its links) are in the arrays like all others and take part
+ * in levels and groups; absent_ns says since when they are not there, and width and speed are unknown.
  */
 #ifndef FABRIC_FABRIC_H
 #define FABRIC_FABRIC_H
@@ -35,7 +39,8 @@ struct fabric_wire {
 	int width;          /* lanes: 1, 2, 4, 8, 12; 0 unknown */
 	uint64_t speed_bps; /* of the whole link, after encoding (4x EDR: 100e9); 0 unknown */
 	enum link_state state;
-	bool degraded; /* narrower or slower than what its peers run at */
+	bool degraded;	   /* narrower or slower than what its peers run at */
+	int64_t absent_ns; /* since when it is not there, kept as it was; 0: it is there */
 };
 
 struct fabric_switch {
@@ -46,6 +51,7 @@ struct fabric_switch {
 	int level;            /* 0 leaf, 1 above it, ...; -1 not in a tree */
 	int plane;            /* -1 unknown */
 	int ports;            /* physical ports, 0 unknown */
+	int64_t absent_ns;    /* as of a wire */
 };
 
 struct fabric_link { /* between two switches */

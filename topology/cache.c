@@ -160,12 +160,10 @@ static int add_cable(struct reader *r, const struct node *node, struct port *por
 		return subnet_add_cable(r->s, (struct subnet_end){ node->guid, port->key.number },
 					(struct subnet_end){ peer->node, peer->key.number }, &wire,
 					false);
-	if (port->connected || (node->type == IB_NODE_SWITCH && portinfo_is_up(port->info)))
-		notes_add(&r->s->missing,
-			  "port %d of node 0x%016llx (%s) is up, but what is behind it did not "
-			  "answer",
-			  port->key.number, (unsigned long long)node->guid, node->description);
-	return 0;
+	if (!port->connected && node->type != IB_NODE_SWITCH)
+		return 0;
+	return subnet_add_bare(r->s, (struct subnet_end){ node->guid, port->key.number },
+			       port->connected || portinfo_is_up(port->info));
 }
 
 static int add_ports(struct reader *r, const struct node *node)

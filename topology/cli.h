@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+#include "absent.h"
 #include "fabric.h"
 #include "live.h"
 #include "notes.h"
@@ -115,6 +116,9 @@ bool wants_slurm(const struct options *o);
 /* What a run found out, for the summary. */
 struct outcome {
 	const char *command;
+	const struct fabric
+		*was; /* not owned: what discover() finds out what is absent from, or NULL */
+	struct absent_options absent;
 	struct fabric *fabric;
 	struct notes warnings, notes;
 	struct tree_report tree;

@@ -53,6 +53,27 @@ static int read_aids(const struct options *o, struct aids *aids, struct notes *n
 	return rc;
 }
 
+/* The fabric of s and of what was there before and is absent. */
+static struct fabric *build(const char *how, const char *source, struct outcome *out,
+			    struct subnet *s, const struct model_options *choice, struct err *err)
+{
+	int64_t now_ns = io_now_ns();
+
+	out->absent.now_ns = now_ns;
+	if (out->was) {
+		struct notes ignored = { 0 }; /* they are told again below */
+		struct fabric *now = model_build(s, how, source, now_ns, choice, &ignored, err);
+		int rc = now ? absent_keep(s, now, out->was, &out->absent, &out->notes) : -ENOMEM;
+		notes_clear(&ignored);
+		fabric_free(now);
+		if (rc < 0) {
+			err_set(err, ENOMEM, "out of memory");
+			return NULL;
+		}
+	}
+	return model_build(s, how, source, now_ns, choice, &out->notes, err);
+}
+
 int discover(const struct options *o, struct outcome *out)
 {
 	struct model_options choice = { o->picks, o->pick_count, NULL,
@@ -65,13 +86,13 @@ int discover(const struct options *o, struct outcome *out)
 
 	if (read_aids(o, &aids, &out->notes, &err) == 0) {
 		live.names = aids.names;
+		live.was = out->was;
 		choice.partitions = aids.partitions;
 		s = o->from_count ? files_read(o->from, o->from_count, aids.names, &source, &err)
 				  : live_discover(&live, &source, &err);
 	}
 	if (s) {
-		out->fabric = model_build(s, o->from_count ? "file" : "live", source, io_now_ns(),
-					  &choice, &out->notes, &err);
+		out->fabric = build(o->from_count ? "file" : "live", source, out, s, &choice, &err);
 		out->warnings = s->warnings; /* taken over */
 		memset(&s->warnings, 0, sizeof(s->warnings));
 	}

@@ -2,11 +2,13 @@
 /*
  * cmd_discover.c - sfabric-topology discover: finds out what the fabric is; fabric.json.
  */
+#include <errno.h>
 #include <getopt.h>
 #include <stdio.h>
 #include <stdlib.h>
 
 #include "cli.h"
+#include "text.h"
 
 static const char discover_help[] =
 	"Usage: sfabric-topology discover [OPTION]...\n"
@@ -30,11 +32,19 @@ static const char discover_help[] =
 	"  -o, --output FILE      replace FILE atomically, only if the fabric changed\n"
 	"      --timeout MS       wait so long for an answer before asking again, 3 times (1000)\n"
 	"      --max-smps N       packets on the wire at a time (32)\n"
+	"      --forget-after DAYS  hosts and switches that are not seen any more stay where they\n"
+	"                         were in FILE of -o for so long (30); 0: nothing stays\n"
 	"      --accept-partial   write also when something is known to be missing\n"
 	"      --json             a summary as JSON on standard output; needs -o\n"
 	"  -h, --help             this text\n" EXIT_HELP;
 
+enum { OPT_FORGET = OPT_OWN };
+
+#define DAY_NS INT64_C(86400000000000)
+#define DAYS_MAX 36500
+
 static const struct option discover_options[] = {
+	{ "forget-after", required_argument, NULL, OPT_FORGET },
 	DISCOVERY_OPTIONS,
 	{ "output", required_argument, NULL, 'o' },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
@@ -44,12 +54,43 @@ static const struct option discover_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
+struct own {
+	int64_t forget_ns;
+};
+
+static bool take_own(int c, void *data)
+{
+	struct own *own = data;
+	uint64_t days;
+
+	(void)c; /* the only one */
+	if (!u64_parse(optarg, DAYS_MAX, &days)) {
+		say("--forget-after takes a number of days from 0 to %d, not \"%s\"", DAYS_MAX,
+		    optarg);
+		return false;
+	}
+	own->forget_ns = (int64_t)days * DAY_NS;
+	return true;
+}
+
 static const struct command discover_command = {
 	.help = discover_help,
 	.letters = "o:h",
 	.options = discover_options,
 	.live = true,
+	.take = take_own,
 };
+
+/* The file that is going to be replaced; NULL: there is none, or it is none. */
+static struct fabric *read_before(const struct options *o, struct outcome *out)
+{
+	struct err err = { "" };
+	struct fabric *was = o->target ? fabric_load(o->target, &err) : NULL;
+
+	if (!was && o->target && errno != ENOENT)
+		notes_add(&out->notes, "%s; what is absent from the fabric is not known", err.text);
+	return was;
+}
 
 static int write_fabric(const struct options *o, struct outcome *out)
 {
@@ -75,14 +116,20 @@ static int write_fabric(const struct options *o, struct outcome *out)
 int cmd_discover(int argc, char **argv)
 {
 	struct outcome out = { .command = "discover" };
+	struct own own = { .forget_ns = ABSENT_DAYS * DAY_NS };
+	struct fabric *was = NULL;
 	struct options o;
 	int status;
 
-	if (!read_options(&discover_command, argc, argv, &o, NULL, &status))
+	if (!read_options(&discover_command, argc, argv, &o, &own, &status))
 		return status;
 	status = check_output(&o);
-	if (status == DONE)
+	if (status == DONE) {
+		out.absent.forget_ns = own.forget_ns;
+		out.was = was = read_before(&o, &out);
 		status = discover(&o, &out);
+	}
+	fabric_free(was);
 	if (status == DONE)
 		status = judge(&o, &out);
 	if (status == DONE)

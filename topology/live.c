@@ -4,8 +4,10 @@
  *
  * libibnetdisc returns a fabric without an error when some nodes did not answer. The signs are: a
  * switch port that could not be read (a NULL in the array), a port that is up with nothing behind
- * it, an empty description. Each becomes a sentence in `missing`. A CA's other ports are NULL in a
- * good discovery too: a CA does not forward, so each of its ports is seen through its own cable.
+ * it, an empty description, and what it says on standard error about queries. Each becomes a
+ * sentence in `missing`; a lost query does so only when none of the others shows the hole it left.
+ * A CA's other ports are NULL in a good discovery too: a CA does not forward, so each of its ports
+ * is seen through its own cable.
  */
 #include "live.h"
 
@@ -20,6 +22,8 @@
 #include <string.h>
 
 #include "io.h"
+#include "lost.h"
+#include "overhear.h"
 #include "portinfo.h"
 
 #define PHYS_LINK_UP 5 /* as in PortInfo.PortPhysicalState */
@@ -33,6 +37,7 @@ struct local_port {
 struct local_ports {
 	struct local_port *ports;
 	size_t count;
+	struct notes lost; /* queries */
 };
 
 static int add_local(struct local_ports *list, const umad_port_t *port)
@@ -102,14 +107,11 @@ static int take_port(struct subnet *s, ibnd_node_t *node, int number)
 		rc = subnet_add_port(s, node->guid, number, port->guid);
 	if (rc < 0)
 		return rc;
-	if (!far || !far->node) {
-		if (node->type == IB_NODE_SWITCH && portinfo_is_up(port->info))
-			notes_add(&s->missing,
-				  "port %d of switch 0x%016llx (%s) is up, but what is behind it "
-				  "did not answer",
-				  number, guid, node->nodedesc);
-		return 0;
-	}
+	if (!far || !far->node)
+		return node->type == IB_NODE_SWITCH
+			       ? subnet_add_bare(s, (struct subnet_end){ node->guid, number },
+						 portinfo_is_up(port->info))
+			       : 0;
 	wire = wire_of(port);
 	return subnet_add_cable(s, (struct subnet_end){ node->guid, number },
 				(struct subnet_end){ far->node->guid, far->portnum }, &wire, false);
@@ -162,8 +164,77 @@ static int name_source(char **source, const struct local_port *port)
 	return 0;
 }
 
+/* The node that a directed route leads to, or the last one on it that answered; *left: hops behind
+ * it.
+ */
+static ibnd_node_t *walk(ibnd_fabric_t *found, const struct lost_query *query, size_t *left)
+{
+	ibnd_node_t *node = found->from_node;
+
+	for (*left = query->hops; *left > 0; --*left) {
+		unsigned number = query->path[query->hops - *left + 1];
+		ibnd_port_t *port = node && (int)number <= node->numports && node->ports
+					    ? node->ports[number]
+					    : NULL;
+		if (!port || !port->remoteport || !port->remoteport->node)
+			break;
+		node = port->remoteport->node;
+	}
+	return node;
+}
+
+static void tell_lost(struct notes *lost, ibnd_fabric_t *found, const struct lost_query *query)
+{
+	const char *name = lost_name(query);
+	size_t left;
+	ibnd_node_t *node = walk(found, query, &left);
+
+	if (!name || !node)
+		return;
+	if (left)
+		notes_add(lost, "nobody answered the query for %s behind port %d of 0x%016llx (%s)",
+			  name, query->path[query->hops - left + 1], (unsigned long long)node->guid,
+			  node->nodedesc);
+	else if (query->attribute == IB_ATTR_PORT_INFO)
+		notes_add(lost, "0x%016llx (%s) did not answer the query for %s of port %u",
+			  (unsigned long long)node->guid, node->nodedesc, name, query->modifier);
+	else
+		notes_add(lost, "0x%016llx (%s) did not answer the query for %s",
+			  (unsigned long long)node->guid, node->nodedesc, name);
+}
+
+/* What libibnetdisc said, line by line. */
+static void take_said(char *said, ibnd_fabric_t *found, struct notes *lost, struct notes *warnings)
+{
+	char *rest = NULL;
+
+	for (char *line = strtok_r(said, "\n", &rest); line; line = strtok_r(NULL, "\n", &rest)) {
+		struct lost_query query;
+		if (!lost_parse(line, &query))
+			notes_add(warnings, "%s", line);
+		else if (found)
+			tell_lost(lost, found, &query);
+	}
+}
+
+static int take_found(struct subnet *s, ibnd_fabric_t *found, const struct local_port *port)
+{
+	ibnd_node_t *from = found->from_node;
+	ibnd_port_t *own = from && found->from_portnum <= from->numports
+				   ? from->ports[found->from_portnum]
+				   : NULL;
+	int rc = 0;
+
+	if (!own || !own->remoteport)
+		notes_add(&s->missing, "what is behind this host's %s:%d did not answer",
+			  port->device, port->number);
+	for (ibnd_node_t *node = found->nodes; rc == 0 && node; node = node->next)
+		rc = take_node(s, node);
+	return rc;
+}
+
 static int discover_through(struct subnet *s, struct local_port *port,
-			    const struct live_options *options)
+			    const struct live_options *options, struct notes *lost)
 {
 	struct ibnd_config config = {
 		.max_smps = options->max_smps,
@@ -171,18 +242,36 @@ static int discover_through(struct subnet *s, struct local_port *port,
 		.retries = 3,
 		.flags = IBND_CONFIG_MLX_EPI, /* FDR10 */
 	};
+	char *what = io_format("discovering through %s:%d", port->device, port->number), *said;
+	struct overhear *overhear = what ? overhear_begin(what) : NULL;
 	ibnd_fabric_t *found = ibnd_discover_fabric(port->device, port->number, NULL, &config);
 	int rc = 0;
 
-	if (!found) {
+	said = overhear_end(overhear);
+	free(what);
+	if (!said)
+		rc = -ENOMEM;
+	else
+		take_said(said, found, lost, &s->warnings);
+	if (!found)
 		notes_add(&s->missing, "the discovery through %s:%d failed", port->device,
 			  port->number);
-		return 0;
-	}
-	for (ibnd_node_t *node = found->nodes; rc == 0 && node; node = node->next)
-		rc = take_node(s, node);
-	ibnd_destroy_fabric(found);
+	else if (rc == 0)
+		rc = take_found(s, found, port);
+	if (found)
+		ibnd_destroy_fabric(found);
+	free(said);
 	return rc;
+}
+
+/* Queries that nobody answered, unless what they left open is told already. */
+static void add_lost(struct subnet *s, const struct notes *lost)
+{
+	if (s->missing.total)
+		return;
+	for (size_t i = 0; i < lost->kept; i++)
+		notes_add(&s->missing, "%s", lost->lines[i]);
+	s->missing.total += lost->total - lost->kept;
 }
 
 static int discover_all(struct subnet *s, struct local_ports *list,
@@ -195,10 +284,12 @@ static int discover_all(struct subnet *s, struct local_ports *list,
 			continue;
 		rc = name_source(source, &list->ports[i]);
 		if (rc == 0)
-			rc = discover_through(s, &list->ports[i], options);
+			rc = discover_through(s, &list->ports[i], options, &list->lost);
 	}
 	if (rc == 0)
 		rc = subnet_finish(s);
+	if (rc == 0)
+		add_lost(s, &list->lost);
 	if (rc < 0)
 		return err_set(err, ENOMEM, "out of memory");
 	if (list->count == 0)
@@ -207,9 +298,10 @@ static int discover_all(struct subnet *s, struct local_ports *list,
 			       "give a file with --from");
 	if (s->node_count == 0)
 		return err_set(err, EIO,
-			       "the discovery through %s failed; it needs access to "
+			       "the discovery through %s failed%s%.200s; it needs access to "
 			       "/dev/infiniband/umad* (root)",
-			       *source);
+			       *source, s->warnings.kept ? ": " : "",
+			       s->warnings.kept ? s->warnings.lines[s->warnings.kept - 1] : "");
 	return 0;
 }
 
@@ -226,6 +318,7 @@ struct subnet *live_discover(const struct live_options *options, char **source, 
 		return NULL;
 	}
 	s->names = options->names;
+	s->was = options->was;
 	rc = find_local(&list);
 	if (rc == 0)
 		rc = discover_all(s, &list, options, source, err);
@@ -233,6 +326,7 @@ struct subnet *live_discover(const struct live_options *options, char **source, 
 		err_set(err, -rc, "out of memory");
 	umad_done();
 	free(list.ports);
+	notes_clear(&list.lost);
 	if (rc == 0)
 		return s;
 	subnet_free(s);

@@ -8,6 +8,7 @@ sbin_PROGRAMS += topology/sfabric-topology
 endif
 
 topology_libtopology_la_SOURCES = \
+	topology/absent.c topology/absent.h \
 	topology/block_conf.c topology/block_conf.h \
 	topology/cache.c topology/cache.h \
 	topology/check.c topology/check.h \
@@ -19,6 +20,7 @@ topology_libtopology_la_SOURCES = \
 	topology/layout.c topology/layout.h \
 	topology/levels.c topology/levels.h \
 	topology/lldp.c topology/lldp.h \
+	topology/lost.c topology/lost.h \
 	topology/model.c topology/model.h \
 	topology/namemap.c topology/namemap.h \
 	topology/names.c topology/names.h \
@@ -47,7 +49,10 @@ topology_libcommands_la_SOURCES = \
 	topology/cmd_discover.c
 topology_libcommands_la_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS)
 
-topology_sfabric_topology_SOURCES = topology/main.c topology/live.c topology/live.h
+topology_sfabric_topology_SOURCES = \
+	topology/main.c \
+	topology/live.c topology/live.h \
+	topology/overhear.c topology/overhear.h
 topology_sfabric_topology_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS)
 topology_sfabric_topology_LDADD = topology/libcommands.la topology/libtopology.la \
 	include/libhosts.la include/libcore.la $(IBNETDISC_LIBS)

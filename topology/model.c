@@ -86,6 +86,7 @@ static int add_switches(struct model *m)
 			.level = -1,
 			.plane = -1,
 			.ports = node->ports,
+			.absent_ns = node->absent_ns,
 		};
 	}
 	return 0;

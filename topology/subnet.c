@@ -8,6 +8,7 @@
 #include "subnet.h"
 
 #include <errno.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -25,6 +26,7 @@ void subnet_free(struct subnet *s)
 	free(s->nodes);
 	free(s->ports);
 	free(s->cables);
+	free(s->bare);
 	notes_clear(&s->missing);
 	notes_clear(&s->warnings);
 	free(s);
@@ -89,7 +91,16 @@ int subnet_add_cable(struct subnet *s, struct subnet_end a, struct subnet_end b,
 	return 0;
 }
 
-/* Described nodes come before those that were only named, so that merging keeps the former. */
+int subnet_add_bare(struct subnet *s, struct subnet_end end, bool up)
+{
+	if (make_room((void **)&s->bare, s->bare_count, &s->bare_room, sizeof(*s->bare)) < 0)
+		return -ENOMEM;
+	s->bare[s->bare_count++] = (struct subnet_bare){ end, up };
+	return 0;
+}
+
+/* Described nodes come before those that were only named or are absent, so that merging keeps them.
+ */
 static int by_node(const void *x, const void *y)
 {
 	const struct subnet_node *a = x, *b = y;
@@ -100,6 +111,8 @@ static int by_node(const void *x, const void *y)
 		return a->guid < b->guid ? -1 : 1;
 	if (a->described != b->described)
 		return a->described ? -1 : 1;
+	if (a->absent_ns != b->absent_ns)
+		return a->absent_ns < b->absent_ns ? -1 : 1;
 	return strcmp(db, da);
 }
 
@@ -221,6 +234,58 @@ static int by_end(const void *x, const void *y)
 	return order ? order : (a->cable > b->cable) - (a->cable < b->cable);
 }
 
+static int by_bare(const void *x, const void *y)
+{
+	return compare_ends(&((const struct subnet_bare *)x)->end,
+			    &((const struct subnet_bare *)y)->end);
+}
+
+static void merge_bare(struct subnet *s)
+{
+	size_t kept = 0;
+
+	if (s->bare_count)
+		qsort(s->bare, s->bare_count, sizeof(*s->bare), by_bare);
+	for (size_t i = 0; i < s->bare_count; i++) {
+		if (kept && by_bare(&s->bare[kept - 1], &s->bare[i]) == 0)
+			s->bare[kept - 1].up |= s->bare[i].up;
+		else
+			s->bare[kept++] = s->bare[i];
+	}
+	s->bare_count = kept;
+}
+
+const struct subnet_bare *subnet_find_bare(const struct subnet *s, struct subnet_end end)
+{
+	struct subnet_bare wanted = { .end = end };
+
+	return s->bare_count ? bsearch(&wanted, s->bare, s->bare_count, sizeof(wanted), by_bare)
+			     : NULL;
+}
+
+static int by_place(const void *x, const void *y)
+{
+	return compare_ends(x, y);
+}
+
+struct subnet_end *subnet_ends(const struct subnet *s)
+{
+	struct subnet_end *ends = calloc(s->cable_count * 2 + 1, sizeof(*ends));
+
+	for (size_t i = 0; ends && i < s->cable_count; i++) {
+		ends[i * 2] = s->cables[i].a;
+		ends[i * 2 + 1] = s->cables[i].b;
+	}
+	if (ends)
+		qsort(ends, s->cable_count * 2, sizeof(*ends), by_place);
+	return ends;
+}
+
+bool subnet_has_end(const struct subnet *s, const struct subnet_end *ends, struct subnet_end end)
+{
+	return bsearch(&end, ends, s->cable_count * 2, sizeof(end), by_place) != NULL;
+}
+
 static const char *describe(const struct subnet *s, uint64_t guid)
 {
 	size_t i = subnet_find(s, guid);
@@ -277,6 +342,49 @@ static int drop_second_cables(struct subnet *s)
 	return 0;
 }
 
+/* Who was at the other end of a switch's port before, as a sentence's end; "": nobody knows. */
+static void tell_before(const struct subnet *s, struct subnet_end end, char text[192])
+{
+	const struct fabric *was = s->was;
+	size_t sw = was ? fabric_find_switch(was, end.node) : FABRIC_NONE;
+
+	text[0] = '\0';
+	for (size_t i = 0; sw != FABRIC_NONE && i < was->port_count; i++) {
+		const struct fabric_port *p = &was->ports[i];
+		if (p->sw == sw && p->sw_port == end.port && p->host != FABRIC_NONE)
+			snprintf(text, 192, "; %s %s was there", was->hosts[p->host].name,
+				 p->device ? p->device : "");
+	}
+	for (size_t i = 0; sw != FABRIC_NONE && i < was->link_count; i++) {
+		const struct fabric_link *l = &was->links[i];
+		bool a = l->a == sw && l->a_port == end.port;
+		if (a || (l->b == sw && l->b_port == end.port))
+			snprintf(text, 192, "; port %d of %s was there", a ? l->b_port : l->a_port,
+				 was->switches[a ? l->b : l->a].name);
+	}
+}
+
+/* A port that is up has somebody behind it. */
+static int check_bare(struct subnet *s)
+{
+	struct subnet_end *ends = subnet_ends(s);
+	char before[192];
+
+	for (size_t i = 0; ends && i < s->bare_count; i++) {
+		const struct subnet_bare *b = &s->bare[i];
+		if (!b->up || subnet_has_end(s, ends, b->end))
+			continue;
+		tell_before(s, b->end, before);
+		notes_add(&s->missing,
+			  "port %d of node 0x%016llx (%s) is up, but what is behind it did not "
+			  "answer%s",
+			  b->end.port, (unsigned long long)b->end.node, describe(s, b->end.node),
+			  before);
+	}
+	free(ends);
+	return ends ? 0 : -ENOMEM;
+}
+
 /* Both ends of a cable tell of it when both were discovered whole. */
 static void check_far_end(struct subnet *s, const struct subnet_end *told,
 			  const struct subnet_end *silent)
@@ -294,6 +402,8 @@ static void check_far_end(struct subnet *s, const struct subnet_end *told,
 
 static int check_cables(struct subnet *s)
 {
+	int rc = check_bare(s);
+
 	for (size_t i = 0; i < s->cable_count; i++) {
 		const struct subnet_cable *c = &s->cables[i];
 		if (!c->from_b)
@@ -301,7 +411,23 @@ static int check_cables(struct subnet *s)
 		if (!c->from_a)
 			check_far_end(s, &c->b, &c->a);
 	}
-	return 0;
+	return rc;
+}
+
+static void check_description(struct subnet *s, uint64_t guid)
+{
+	const struct fabric *was = s->was;
+	size_t sw = was ? fabric_find_switch(was, guid) : FABRIC_NONE, host = FABRIC_NONE;
+	const char *name = sw == FABRIC_NONE ? NULL : was->switches[sw].name;
+
+	for (size_t i = 0; was && i < was->port_count; i++)
+		if (was->ports[i].node_guid == guid)
+			host = was->ports[i].host;
+	if (host != FABRIC_NONE)
+		name = was->hosts[host].name;
+	notes_add(&s->missing,
+		  "node 0x%016llx has no description; it did not answer that query%s%s",
+		  (unsigned long long)guid, name ? "; it was of " : "", name ? name : "");
 }
 
 static void check_nodes(struct subnet *s)
@@ -315,9 +441,7 @@ static void check_nodes(struct subnet *s)
 				  "tells of itself",
 				  (unsigned long long)node->guid, describe(s, node->guid));
 		else if (node->described && (!node->description || !*node->description))
-			notes_add(&s->missing,
-				  "node 0x%016llx has no description; it did not answer that query",
-				  (unsigned long long)node->guid);
+			check_description(s, node->guid);
 	}
 }
 
@@ -347,14 +471,20 @@ static int rename_nodes(struct subnet *s)
 	return rc;
 }
 
-int subnet_finish(struct subnet *s)
+int subnet_sort(struct subnet *s)
 {
 	merge_nodes(s);
 	merge_ports(s);
+	merge_bare(s);
 	if (rename_nodes(s) < 0)
 		return -ENOMEM;
 	merge_cables(s);
-	if (drop_second_cables(s) < 0)
+	return drop_second_cables(s);
+}
+
+int subnet_finish(struct subnet *s)
+{
+	if (subnet_sort(s) < 0)
 		return -ENOMEM;
 	check_nodes(s);
 	return check_cables(s);

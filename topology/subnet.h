@@ -32,6 +32,7 @@ struct subnet_node {
 	bool described;	   /* false: only named as the far end of a cable */
 	int only_port; /* not 0: guid is that of this port of a CA or router; the node's is unknown
 			*/
+	int64_t absent_ns; /* not there any more: as in fabric.h */
 };
 
 struct subnet_port { /* of a CA or router whose port GUID is known */
@@ -51,6 +52,11 @@ struct subnet_cable {
 	bool from_a, from_b; /* which ends told of it */
 };
 
+struct subnet_bare { /* a switch's port without a cable that is known of */
+	struct subnet_end end;
+	bool up; /* so that there is one */
+};
+
 struct subnet {
 	struct subnet_node *nodes; /* after finish: by GUID, each once */
 	size_t node_count, node_room;
@@ -58,11 +64,14 @@ struct subnet {
 	size_t port_count, port_room;
 	struct subnet_cable *cables; /* after finish: by a, then b; each port in one cable */
 	size_t cable_count, cable_room;
-	const struct namemap
-		*names;	       /* before finish, not owned: instead of descriptions; or NULL */
-	bool links_unknown;    /* nobody told how switches are joined, and they may well be */
-	struct notes missing;  /* what the discovery lost; none: complete */
-	struct notes warnings; /* what was not understood, but says nothing about the fabric */
+	struct subnet_bare *bare; /* after finish: by end, each once */
+	size_t bare_count, bare_room;
+	/* Not owned, before finish: */
+	const struct namemap *names; /* instead of descriptions; or NULL */
+	const struct fabric *was; /* what it was before, which names what did not answer; or NULL */
+	bool links_unknown;	  /* nobody told how switches are joined, and they may well be */
+	struct notes missing;	  /* what the discovery lost; none: complete */
+	struct notes warnings;	  /* what was not understood, but says nothing about the fabric */
 };
 
 struct subnet *subnet_new(void);
@@ -75,11 +84,23 @@ int subnet_add_port(struct subnet *s, uint64_t node, int number, uint64_t guid);
 int subnet_add_cable(struct subnet *s, struct subnet_end a, struct subnet_end b,
 		     const struct fabric_wire *wire, bool both);
 
+int subnet_add_bare(struct subnet *s, struct subnet_end end, bool up);
+
 /* Call once, when all is added. 0 or -ENOMEM. */
 int subnet_finish(struct subnet *s);
 
+/* Sorts and merges again what was added behind finish, which nothing is said about. 0 or -ENOMEM.
+ */
+int subnet_sort(struct subnet *s);
+
 /* After finish: the index of a node, FABRIC_NONE when there is none. */
 size_t subnet_find(const struct subnet *s, uint64_t guid);
+/* After finish: the bare port at that end, NULL when it is none. */
+const struct subnet_bare *subnet_find_bare(const struct subnet *s, struct subnet_end end);
+/* After finish: the two ends of each cable, sorted for subnet_has_end(); malloc'ed, NULL without
+ * memory. */
+struct subnet_end *subnet_ends(const struct subnet *s);
+bool subnet_has_end(const struct subnet *s, const struct subnet_end *ends, struct subnet_end end);
 /* After finish: the GUID of a node's port, 0 when it is unknown. */
 uint64_t subnet_port_guid(const struct subnet *s, uint64_t node, int number);
 

@@ -65,6 +65,7 @@ static void golden_content(void **state)
 	assert_int_equal(port->wire.width, 2);
 	assert_true(port->wire.degraded);
 	assert_int_equal(port->wire.state, LINK_ACTIVE);
+	assert_int_equal(port->wire.absent_ns, 0);
 
 	/* unknown is unknown */
 	port = &f->ports[fabric_find_port(f, UINT64_C(0xb83fd20300200001))];
@@ -74,7 +75,8 @@ static void golden_content(void **state)
 	assert_int_equal(port->system_guid, 0);
 	assert_int_equal(port->wire.width, 0);
 	assert_int_equal(port->wire.speed_bps, 0);
-	assert_int_equal(port->wire.state, LINK_UNKNOWN);
+	assert_int_equal(port->wire.state, LINK_DOWN);
+	assert_int_equal(port->wire.absent_ns, INT64_C(1736157600000000000));
 
 	i = fabric_find_host(f, "n3");
 	assert_string_equal(f->units[f->hosts[i].unit].name, "su2-leaf");

@@ -5,9 +5,11 @@
  * Structure is tested on subnets built here (struct net), reading on the dumps of data/topology and
  * on texts. FABRIC_CORPUS, when set, names a folder of real dumps with known answers.
  */
+#include "absent.h"
 #include "fabric.h"
 #include "hosts.h"
 #include "input.h"
+#include "lost.h"
 #include "model.h"
 #include "names.h"
 #include "pick.h"
@@ -41,15 +43,14 @@ struct subnet *live_discover(const struct live_options *options, char **source, 
 
 static void add_switch(struct subnet *s, unsigned n, const char *name)
 {
-	struct subnet_node node = { SWITCH_GUID + n,
-				    SWITCH_GUID + n,
-				    SUBNET_SWITCH,
-				    (char *)name,
-				    40,
-				    0x2c9,
-				    0xd2f0,
-				    true,
-				    0 };
+	struct subnet_node node = { .guid = SWITCH_GUID + n,
+				    .system_guid = SWITCH_GUID + n,
+				    .kind = SUBNET_SWITCH,
+				    .description = (char *)name,
+				    .ports = 40,
+				    .vendor = 0x2c9,
+				    .device = 0xd2f0,
+				    .described = true };
 
 	assert_int_equal(subnet_add_node(s, &node), 0);
 }
@@ -76,10 +77,14 @@ static void add_link(struct subnet *s, unsigned a, int a_port, unsigned b, int b
 static void add_hca_wire(struct subnet *s, unsigned n, const char *description, unsigned sw,
 			 int sw_port, struct fabric_wire wire)
 {
-	struct subnet_node node = {
-		HCA_GUID + n, HCA_GUID + n, SUBNET_CA, (char *)description, 1, 0x2c9,
-		0x101b,	      true,	    0
-	};
+	struct subnet_node node = { .guid = HCA_GUID + n,
+				    .system_guid = HCA_GUID + n,
+				    .kind = SUBNET_CA,
+				    .description = (char *)description,
+				    .ports = 1,
+				    .vendor = 0x2c9,
+				    .device = 0x101b,
+				    .described = true };
 	struct subnet_end here = { HCA_GUID + n, 1 }, there = { SWITCH_GUID + sw, sw_port };
 
 	assert_int_equal(subnet_add_node(s, &node), 0);
@@ -1060,10 +1065,10 @@ static void sharp_and_routers(void **state)
 {
 	struct subnet *s = two_levels(2, 1, 3);
 	struct subnet_node agg = {
-		0x9001, SWITCH_GUID + 101, SUBNET_CA, (char *)"n1 mlx5_0", 1, 0, 0, true, 0
+		0x9001, SWITCH_GUID + 101, SUBNET_CA, (char *)"n1 mlx5_0", 1, 0, 0, true, 0, 0
 	};
-	struct subnet_node router = { 0x9002, 0x9002, SUBNET_ROUTER, (char *)"rt1 x", 8, 0, 0,
-				      true,   0 };
+	struct subnet_node router = { 0x9002, 0x9002, SUBNET_ROUTER, (char *)"rt1 x", 8, 0, 0, true,
+				      0,      0 };
 	struct fabric_wire wire = { 0 };
 	struct fabric *f;
 
@@ -1098,9 +1103,9 @@ static void appliances(void **state)
 
 	(void)state;
 	for (unsigned i = 0; i < 3; i++) {
-		struct subnet_node node = { 0x9001 + i,	      0x9001 + i, SUBNET_CA,
-					    (char *)names[i], 1,	  0x2c9,
-					    0x1017,	      true,	  0 };
+		struct subnet_node node = { 0x9001 + i, 0x9001 + i, SUBNET_CA, (char *)names[i],
+					    1,		0x2c9,	    0x1017,    true,
+					    0,		0 };
 		struct subnet_end here = { 0x9001 + i, 1 };
 		struct subnet_end there = { SWITCH_GUID + 101, 36 + (int)i };
 		node.device = i ? node.device : 0xcf09;
@@ -1492,6 +1497,214 @@ static void doubled_hosts(void **state)
 	fabric_free(f);
 }
 
+/* What is absent. */
+
+#define FORGET_NS 1000
+
+/* The fabric of s, which is freed, and of what was has and it does not. */
+static struct fabric *fabric_with(struct subnet *s, const struct fabric *was, int64_t now_ns,
+				  size_t *lost)
+{
+	struct absent_options options = { now_ns, FORGET_NS };
+	struct notes notes = { 0 };
+	struct fabric *now, *f;
+
+	assert_int_equal(subnet_finish(s), 0);
+	now = model_build(s, "live", "x", now_ns, NULL, &notes, NULL);
+	assert_int_equal(absent_keep(s, now, was, &options, &notes), 0);
+	fabric_free(now);
+	f = model_build(s, "live", "x", now_ns, NULL, &notes, NULL);
+	assert_non_null(f);
+	*lost = f->missing_count;
+	notes_clear(&notes);
+	subnet_free(s);
+	return f;
+}
+
+/* Of four hosts on each of three leaves below two spines those that are there; bits of without. */
+enum { NO_HOST = 1, NO_LEAF = 2, NO_SPINE = 4, NO_RAIL = 8 };
+
+static struct subnet *part_of(unsigned without)
+{
+	struct subnet *s = subnet_new();
+
+	for (unsigned j = 101; j <= 102; j++)
+		if (j == 101 || !(without & NO_SPINE))
+			add_switch(s, j, j == 101 ? "spine1" : "spine2");
+	for (unsigned i = 1; i <= 3; i++) {
+		char name[32];
+		if (i == 2 && without & NO_LEAF)
+			continue;
+		snprintf(name, sizeof(name), "leaf%u", i);
+		add_switch(s, i, name);
+		for (unsigned j = 101; j <= 102; j++)
+			if (j == 101 || !(without & NO_SPINE))
+				add_link(s, i, 20 + (int)j - 100, j, (int)i);
+		for (unsigned h = 1; h <= 4; h++) {
+			if (i == 2 && h == 3 && without & NO_HOST)
+				continue;
+			snprintf(name, sizeof(name), "h%u-%u mlx5_0", i, h);
+			add_hca(s, i * 100 + h, name, i, (int)h);
+		}
+	}
+	if (!(without & NO_RAIL))
+		add_hca(s, 5000, "h1-1 mlx5_1", 1, 9);
+	return s;
+}
+
+static const struct fabric_port *port_of(const struct fabric *f, unsigned n)
+{
+	size_t i = fabric_find_port(f, HCA_GUID + n);
+
+	return i == FABRIC_NONE ? NULL : &f->ports[i];
+}
+
+static void absent_parts_stay(void **state)
+{
+	struct fabric *was = fabric_of(part_of(0));
+	size_t lost;
+
+	(void)state;
+	for (unsigned without = 0; without < 16; without++) {
+		struct fabric *f = fabric_with(part_of(without), was, 500, &lost), *again;
+		char *text, *text_again;
+		assert_int_equal(lost, 0);
+		assert_int_equal(f->switch_count, was->switch_count);
+		assert_int_equal(f->link_count, was->link_count);
+		assert_int_equal(f->port_count, was->port_count);
+		for (size_t i = 0; i < was->host_count; i++) {
+			assert_string_equal(f->hosts[i].name, was->hosts[i].name);
+			assert_string_equal(f->units[f->hosts[i].unit].name,
+					    was->units[was->hosts[i].unit].name);
+		}
+		for (size_t i = 0; i < was->switch_count; i++) {
+			assert_string_equal(f->switches[i].name, was->switches[i].name);
+			assert_int_equal(f->switches[i].level, was->switches[i].level);
+		}
+		assert_int_equal(port_of(f, 203)->wire.absent_ns,
+				 without & (NO_HOST | NO_LEAF) ? 500 : 0);
+		assert_int_equal(port_of(f, 204)->wire.absent_ns, without & NO_LEAF ? 500 : 0);
+		assert_int_equal(port_of(f, 5000)->wire.absent_ns, without & NO_RAIL ? 500 : 0);
+		assert_int_equal(find_switch(f, "spine2")->absent_ns, without & NO_SPINE ? 500 : 0);
+		/* later it is the same to the byte */
+		again = fabric_with(part_of(without), f, 1499, &lost);
+		again->seen_ns = f->seen_ns;
+		text = fabric_text(f);
+		text_again = fabric_text(again);
+		assert_string_equal(text, text_again);
+		free(text);
+		free(text_again);
+		fabric_free(again);
+		/* and at last it is forgotten */
+		again = fabric_with(part_of(without), f, 1500, &lost);
+		assert_int_equal(lost, 0);
+		assert_int_equal(port_of(again, 203) == NULL, (without & (NO_HOST | NO_LEAF)) != 0);
+		assert_int_equal(port_of(again, 5000) == NULL, (without & NO_RAIL) != 0);
+		assert_int_equal(again->switch_count, was->switch_count -
+							      ((without & NO_LEAF) != 0) -
+							      ((without & NO_SPINE) != 0));
+		fabric_free(again);
+		fabric_free(f);
+	}
+	fabric_free(was);
+}
+
+static void replaced_parts_go(void **state)
+{
+	struct fabric *was = fabric_of(part_of(0)), *f;
+	struct subnet *s;
+	size_t lost;
+
+	(void)state;
+	s = part_of(NO_HOST); /* moved, by the same HCA */
+	add_hca(s, 203, "h2-3 mlx5_0", 3, 10);
+	f = fabric_with(s, was, 500, &lost);
+	assert_string_equal(f->switches[port_of(f, 203)->sw].name, "leaf3");
+	assert_int_equal(port_of(f, 203)->wire.absent_ns, 0);
+	fabric_free(f);
+
+	s = part_of(NO_HOST); /* moved, with another one */
+	add_hca(s, 6000, "h2-3 mlx5_7", 3, 10);
+	f = fabric_with(s, was, 500, &lost);
+	assert_null(port_of(f, 203));
+	fabric_free(f);
+
+	s = part_of(NO_HOST); /* its place is taken */
+	add_hca(s, 6000, "new mlx5_0", 2, 3);
+	f = fabric_with(s, was, 500, &lost);
+	assert_null(port_of(f, 203));
+	assert_int_equal(fabric_find_host(f, "h2-3"), FABRIC_NONE);
+	fabric_free(f);
+
+	s = part_of(NO_SPINE); /* another switch on the same cables */
+	add_switch(s, 103, "spine3");
+	for (unsigned i = 1; i <= 3; i++)
+		add_link(s, i, 22, 103, (int)i);
+	f = fabric_with(s, was, 500, &lost);
+	assert_int_equal(lost, 0);
+	assert_int_equal(f->switch_count, was->switch_count);
+	assert_string_equal(find_switch(f, "spine3")->name, "spine3");
+	fabric_free(f);
+	fabric_free(was);
+}
+
+/* Another fabric altogether: through another port of this host, or another host's. */
+static void nothing_leads_there(void **state)
+{
+	struct fabric *was = fabric_of(part_of(0)), *f;
+	struct subnet *s = subnet_new();
+	size_t lost;
+
+	(void)state;
+	add_switch(s, 900, "other");
+	add_hca(s, 9000, "elsewhere mlx5_0", 900, 1);
+	free(was->how);
+	was->how = strdup("live");
+	f = fabric_with(s, was, 500, &lost);
+	assert_int_equal(lost, 1);
+	fabric_free(f);
+
+	free(was->how); /* of files, another file is another fabric */
+	was->how = strdup("file");
+	s = subnet_new();
+	add_switch(s, 900, "other");
+	add_hca(s, 9000, "elsewhere mlx5_0", 900, 1);
+	f = fabric_with(s, was, 500, &lost);
+	assert_int_equal(lost, 0);
+	assert_int_equal(f->switch_count, 1);
+	assert_int_equal(f->host_count, 1);
+	fabric_free(f);
+	fabric_free(was);
+}
+
+static void lost_queries(void **state)
+{
+	static const char *const others[] = {
+		"",
+		"ibwarn: [1] mad_rpc: _do_madrpc failed; dport (DR path slid 0; dlid 0; 0)",
+		"x; umad (DR path slid 0; dlid 0; 1,2 Attr 0x11:0) bad status 110;",
+		"x; umad (DR path slid 0; dlid 0; 0,1,300 Attr 0x11:0) bad status 110;",
+		"x; umad (DR path slid 0; dlid 0; Attr 0x11:0) bad status 110;",
+		"x; umad (DR path slid 0; dlid 0; 0,1, Attr 0x11:0) bad status 110;",
+		"x; umad (DR path slid 0; dlid 0; 0,1 Attr 0x:0) bad status 110;",
+		"x; umad (DR path slid 0; dlid 0; 0,1 Attr 0x11) bad status 110;"
+	};
+	struct lost_query q;
+
+	(void)state;
+	assert_true(lost_parse("./libibnetdisc/query_smp.c:186; umad (DR path slid 0; dlid 0; "
+			       "0,1,12,4 Attr 0x15:7) bad status 110; Connection timed out",
+			       &q));
+	assert_int_equal(q.hops, 3);
+	assert_int_equal(q.path[2], 12);
+	assert_int_equal(q.modifier, 7);
+	assert_string_equal(lost_name(&q), "PortInfo");
+	q.attribute = 0xff90;
+	assert_null(lost_name(&q));
+	for (size_t i = 0; i < sizeof(others) / sizeof(others[0]); i++)
+		assert_false(lost_parse(others[i], &q));
+}
+
 static void degraded_links(void **state)
 {
 	struct subnet *s = subnet_new();
@@ -1549,7 +1762,7 @@ static void chassis(void **state)
 
 	(void)state;
 	for (unsigned i = 1; i <= 4; i++) {
-		struct subnet_node node = { i, 77, SUBNET_SWITCH, NULL, 72, 0, 0, true, 0 };
+		struct subnet_node node = { i, 77, SUBNET_SWITCH, NULL, 72, 0, 0, true, 0, 0 };
 		node.description = io_format("MF0;big:Q3400_RA/U%u", i);
 		assert_int_equal(subnet_add_node(s, &node), 0);
 		free(node.description);
@@ -1712,8 +1925,8 @@ static void nodes_of_slurm(void **state)
 static void unplaced_hosts(void **state)
 {
 	struct subnet *s = two_levels(2, 1, 2);
-	struct subnet_node node = { 0x9001, 0x9001, SUBNET_CA, (char *)"back mlx5_0", 1, 0,
-				    0,	    true,   0 };
+	struct subnet_node node = { 0x9001, 0x9001, SUBNET_CA, (char *)"back mlx5_0", 1, 0, 0,
+				    true,   0,	    0 };
 	struct fabric_wire wire = { 0 };
 	struct tree_report report;
 	struct err err = { "" };
@@ -2014,6 +2227,10 @@ int main(void)
 		cmocka_unit_test(four_levels),
 		cmocka_unit_test(shapes),
 		cmocka_unit_test(doubled_hosts),
+		cmocka_unit_test(absent_parts_stay),
+		cmocka_unit_test(replaced_parts_go),
+		cmocka_unit_test(nothing_leads_there),
+		cmocka_unit_test(lost_queries),
 		cmocka_unit_test(degraded_links),
 		cmocka_unit_test(speeds),
 		cmocka_unit_test(chassis),
