@@ -4,7 +4,7 @@
 Sim(fabric) starts ibsim in a folder of its own; run() starts a program that sees one of the fabric's
 HCAs as its own; console() gives ibsim a command and waits until it is done. ibsim's words: nodes are
 called as in a dump ("S-...", "H-..."), and of a host the first port of one HCA is all that a program
-has. ibsim 0.10 knows speeds up to HDR, so that NDR and XDR become HDR, in the dump() of here as well.
+has. ibsim 0.10 knows speeds up to HDR, so that NDR and XDR become HDR: slow() is the dump to compare.
 """
 import os
 import re
@@ -29,8 +29,8 @@ def lacking():
 
 
 def slow(fabric):
-    """The dump with speeds that ibsim knows."""
-    return re.sub(r"(\dx)(NDR|XDR)\b", r"\1HDR", fabric.dump())
+    """The dump with speeds and widths that ibsim knows."""
+    return re.sub(r"1xXDR\b", "4xHDR", fabric.dump()).replace("xNDR", "xHDR")
 
 
 def simulator_name(node):
