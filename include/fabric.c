@@ -23,8 +23,9 @@
  *   pods               [{name, area, island}]
  *   areas              [{name, area (around it), island}]; no key where there are none
  *   islands            [{name}]
- *   WIRE               width (lanes), speed_bps (whole link), state ("active", "armed", "init",
- *                      "down"), degraded, absent_since_ns
+ *   WIRE               width (lanes), speed_bps (whole link), best_width and best_speed_bps (the most
+ *                      that both ends support), state ("active", "armed", "init", "down"),
+ *                      degraded, absent_since_ns
  *   absent_since_ns    time of the first discovery that did not see it; no key: it is there
  */
 #include "fabric.h"
@@ -259,16 +260,23 @@ static bool width_valid(int width)
 	return width == 1 || width == 2 || width == 4 || width == 8 || width == 12;
 }
 
+static void read_rate(struct loader *l, json_object *o, const char *width_key,
+		      const char *speed_key, int *width, uint64_t *speed_bps)
+{
+	*width = read_optional_int(l, o, width_key, 12, 0);
+	if (json_has(o, width_key) && !width_valid(*width))
+		json_fail(&l->r, "key \"%s\" is %d; links have 1, 2, 4, 8 or 12 lanes", width_key,
+			  *width);
+	if (json_has(o, speed_key))
+		*speed_bps = (uint64_t)json_read_int(&l->r, o, speed_key, 1, INT64_MAX);
+}
+
 static void read_wire(struct loader *l, json_object *o, struct fabric_wire *wire)
 {
 	const char *state;
 
-	wire->width = read_optional_int(l, o, "width", 12, 0);
-	if (json_has(o, "width") && !width_valid(wire->width))
-		json_fail(&l->r, "key \"width\" is %d; links have 1, 2, 4, 8 or 12 lanes",
-			  wire->width);
-	if (json_has(o, "speed_bps"))
-		wire->speed_bps = (uint64_t)json_read_int(&l->r, o, "speed_bps", 1, INT64_MAX);
+	read_rate(l, o, "width", "speed_bps", &wire->width, &wire->speed_bps);
+	read_rate(l, o, "best_width", "best_speed_bps", &wire->best_width, &wire->best_speed_bps);
 	state = json_has(o, "state") ? json_read_string(&l->r, o, "state") : NULL;
 	if (state && !link_state_parse(state, &wire->state))
 		json_fail(&l->r, "key \"state\" is \"%.32s\", not active, armed, init or down",
@@ -746,8 +754,9 @@ static json_object *append_new(int *rc, json_object *array, json_object *value)
 static void put_wire(int *rc, json_object *o, const struct fabric_wire *wire)
 {
 	put_int(rc, o, "width", wire->width, 1);
-	if (*rc == 0 && wire->speed_bps)
-		*rc = json_put_u64(o, "speed_bps", wire->speed_bps);
+	put_int(rc, o, "speed_bps", (int64_t)wire->speed_bps, 1);
+	put_int(rc, o, "best_width", wire->best_width, 1);
+	put_int(rc, o, "best_speed_bps", (int64_t)wire->best_speed_bps, 1);
 	if (wire->state != LINK_UNKNOWN)
 		put_name(rc, o, "state", link_state_name(wire->state));
 	if (*rc == 0 && (wire->degraded || (wire->width && wire->speed_bps)))

@@ -38,8 +38,10 @@ enum link_state { LINK_UNKNOWN, LINK_DOWN, LINK_INIT, LINK_ARMED, LINK_ACTIVE };
 struct fabric_wire {
 	int width;          /* lanes: 1, 2, 4, 8, 12; 0 unknown */
 	uint64_t speed_bps; /* of the whole link, after encoding (4x EDR: 100e9); 0 unknown */
+	int best_width;		 /* the most lanes that both ends support; 0 unknown */
+	uint64_t best_speed_bps; /* of the whole link, likewise */
 	enum link_state state;
-	bool degraded;	   /* narrower or slower than what its peers run at */
+	bool degraded;	   /* narrower or slower than its peers, which it need not be; 1x, SDR */
 	int64_t absent_ns; /* since when it is not there, kept as it was; 0: it is there */
 };
 

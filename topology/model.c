@@ -820,7 +820,42 @@ static uint64_t end_kind(const struct model *m, uint64_t guid, int level)
 	       node->device;
 }
 
-static void mark_slower(struct kind *kinds, size_t count)
+/*
+ * It could run on more lanes or faster ones; false when that is not known. Ports say that they
+ * support 8 or 12 lanes which have a socket for 4.
+ */
+static bool below_best(const struct fabric_wire *w)
+{
+	if (!w->best_width)
+		return false;
+	return (w->width < w->best_width && w->width < 4) ||
+	       w->speed_bps / (uint64_t)w->width < w->best_speed_bps / (uint64_t)w->best_width;
+}
+
+static bool below(const struct fabric_wire *w, const struct fabric_wire *most)
+{
+	return w->speed_bps < most->speed_bps || w->width < most->width;
+}
+
+/* One lane, or SDR, is what training falls back to. */
+static bool is_fallback(const struct fabric_wire *w)
+{
+	return w->width == 1 || w->speed_bps == subnet_speed_bps("SDR", w->width);
+}
+
+/* Half of a cable of 4 lanes and HDR or faster, which switches and HCAs are sold for. */
+static bool is_half(const struct fabric_wire *w)
+{
+	return w->width == 2 && w->speed_bps >= subnet_speed_bps("HDR", 2);
+}
+
+/*
+ * A wire is degraded when most of its kind run better, unless it runs at the best that its ends
+ * support (an HDR100 HCA among HDR ones); when it is at what training falls back to and its ends
+ * support more; and when it has no peers, or these disagree, and its ends support more, unless it
+ * is half a cable.
+ */
+static void judge_kind(struct kind *kinds, size_t count)
 {
 	const struct fabric_wire *most = NULL;
 
@@ -829,15 +864,20 @@ static void mark_slower(struct kind *kinds, size_t count)
 				  kinds[end].wire->speed_bps == kinds[i].wire->speed_bps &&
 				  kinds[end].wire->width == kinds[i].wire->width;)
 			end++;
-		if ((end - i) * 2 > count)
+		if ((end - i) * 2 > count && count > 1)
 			most = kinds[i].wire;
 	}
-	for (size_t i = 0; most && i < count; i++)
-		kinds[i].wire->degraded = kinds[i].wire->speed_bps < most->speed_bps ||
-					  kinds[i].wire->width < most->width;
+	for (size_t i = 0; i < count; i++) {
+		struct fabric_wire *w = kinds[i].wire;
+		bool could = below_best(w);
+		if (most && below(w, most))
+			w->degraded = could || !w->best_width;
+		else
+			w->degraded = could && (is_fallback(w) || (!most && !is_half(w)));
+	}
 }
 
-/* A wire is degraded when more than half of its kind have another, better width or speed. */
+/* Judges the wires whose width and speed are known, among those of their kind. */
 static int find_degraded(struct model *m)
 {
 	struct fabric *f = m->f;
@@ -864,7 +904,7 @@ static int find_degraded(struct model *m)
 		for (end = i + 1;
 		     end < n && kinds[end].low == kinds[i].low && kinds[end].high == kinds[i].high;)
 			end++;
-		mark_slower(&kinds[i], end - i);
+		judge_kind(&kinds[i], end - i);
 	}
 	free(kinds);
 	return 0;

@@ -12,9 +12,10 @@
 #include "fabric.h"
 
 /*
- * Width, speed and state out of 64 bytes of PortInfo. caps: the PortInfo that has the port's
- * CapabilityMask, which for a switch is its port 0's; NULL unknown. vendor: Mellanox's extended
- * port information, which alone tells FDR10 from QDR; NULL unknown, and so is the speed of either.
+ * Width, speed and state, and the most of both that this end supports, out of 64 bytes of PortInfo.
+ * caps: the PortInfo that has the port's CapabilityMask, which for a switch is its port 0's; NULL
+ * unknown. vendor: Mellanox's extended port information, which alone tells FDR10 from QDR; NULL
+ * unknown, and so is the speed of either.
  */
 struct fabric_wire portinfo_wire(void *info, void *caps, void *vendor);
 

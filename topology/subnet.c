@@ -190,6 +190,25 @@ static int by_cable(const void *x, const void *y)
 	return order ? order : compare_ends(&a->b, &b->b);
 }
 
+/* What one end supports is possible when the other does, too: lanes and speed of a lane. */
+static void merge_best(struct fabric_wire *into, const struct fabric_wire *from)
+{
+	int width = into->best_width < from->best_width ? into->best_width : from->best_width;
+	uint64_t a, b;
+
+	if (!from->best_width || !from->best_speed_bps)
+		return;
+	if (!into->best_width || !into->best_speed_bps) {
+		into->best_width = from->best_width;
+		into->best_speed_bps = from->best_speed_bps;
+		return;
+	}
+	a = into->best_speed_bps * (uint64_t)width / (uint64_t)into->best_width;
+	b = from->best_speed_bps * (uint64_t)width / (uint64_t)from->best_width;
+	into->best_width = width;
+	into->best_speed_bps = a < b ? a : b;
+}
+
 /* What two ends say of one wire: the worse, where they differ. */
 static void merge_wire(struct fabric_wire *into, const struct fabric_wire *from)
 {
@@ -197,6 +216,7 @@ static void merge_wire(struct fabric_wire *into, const struct fabric_wire *from)
 		into->width = from->width;
 	if (!into->speed_bps || (from->speed_bps && from->speed_bps < into->speed_bps))
 		into->speed_bps = from->speed_bps;
+	merge_best(into, from);
 	if (into->state == LINK_UNKNOWN ||
 	    (from->state != LINK_UNKNOWN && from->state < into->state))
 		into->state = from->state;

@@ -63,6 +63,8 @@ static void golden_content(void **state)
 	assert_string_equal(f->switches[port->sw].name, "su1-leaf6");
 	assert_int_equal(port->sw_port, 7);
 	assert_int_equal(port->wire.width, 2);
+	assert_int_equal(port->wire.best_width, 4);
+	assert_int_equal(port->wire.best_speed_bps, 400000000000);
 	assert_true(port->wire.degraded);
 	assert_int_equal(port->wire.state, LINK_ACTIVE);
 	assert_int_equal(port->wire.absent_ns, 0);

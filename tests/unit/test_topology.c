@@ -13,6 +13,7 @@
 #include "model.h"
 #include "names.h"
 #include "pick.h"
+#include "portinfo.h"
 #include "sets.h"
 #include "shape.h"
 #include "subnet.h"
@@ -20,6 +21,9 @@
 #include "unit.h"
 #include "wanted.h"
 
+#include <infiniband/umad.h>
+/* mad.h after umad.h: it uses its types */
+#include <infiniband/mad.h>
 #include <sys/stat.h>
 
 int topology_main(int argc, char **argv);
@@ -1738,6 +1742,128 @@ static void degraded_links(void **state)
 	fabric_free(f);
 }
 
+/* A wire at `width` x `speed` whose ends support best_width x best_speed. */
+struct rate {
+	const char *speed;
+	int width;
+	const char *best_speed;
+	int best_width;
+	bool degraded;
+};
+
+/* What ends support, beside what peers do: each row is the links of one pair of switches. */
+static void degraded_by_support(void **state)
+{
+	static const struct rate rows[][4] = {
+		/* half cables and HDR100 HCAs run at their best */
+		{ { "HDR", 4, "HDR", 4, false },
+		  { "HDR", 4, "HDR", 4, false },
+		  { "HDR", 4, "HDR", 4, false },
+		  { "HDR", 2, "HDR", 2, false } },
+		{ { "HDR", 4, "HDR", 4, false },
+		  { "HDR", 4, "HDR", 4, false },
+		  { "HDR", 4, "HDR", 4, false },
+		  { "HDR", 2, "HDR", 4, true } },
+		/* all of them fell back */
+		{ { "HDR", 1, "HDR", 4, true }, { "HDR", 1, "HDR", 4, true } },
+		{ { "SDR", 4, "EDR", 4, true }, { "SDR", 4, "EDR", 4, true } },
+		/* a lane is all that an XDR plane has */
+		{ { "XDR", 1, "XDR", 1, false }, { "XDR", 1, "XDR", 1, false } },
+		/* all alike, as by older cables */
+		{ { "EDR", 4, "HDR", 4, false }, { "EDR", 4, "HDR", 4, false } },
+		/* without a peer its ends alone say it, but for half a cable */
+		{ { "EDR", 4, "HDR", 4, true } },
+		{ { "HDR", 4, "HDR", 12, false } },
+		{ { "NDR", 2, "NDR", 4, false } },
+		{ { "EDR", 2, "EDR", 4, true } },
+		{ { "EDR", 4, NULL, 0, false } },
+		/* peers that disagree */
+		{ { "EDR", 4, "HDR", 4, true }, { "HDR", 4, "HDR", 4, false } },
+	};
+
+	(void)state;
+	for (size_t r = 0; r < sizeof(rows) / sizeof(rows[0]); r++) {
+		struct subnet *s = subnet_new();
+		struct fabric *f;
+		add_switch(s, 1, "leaf");
+		add_switch(s, 101, "spine");
+		add_hca_wire(s, 1, "n1 mlx5_0", 1, 30, (struct fabric_wire){ 0 });
+		for (int i = 0; i < 4 && rows[r][i].speed; i++) {
+			const struct rate *rate = &rows[r][i];
+			struct fabric_wire wire = wire_of(rate->speed, rate->width);
+			wire.best_width = rate->best_width;
+			if (rate->best_width)
+				wire.best_speed_bps =
+					subnet_speed_bps(rate->best_speed, rate->best_width);
+			add_link_wire(s, 1, i + 1, 101, i + 1, wire);
+		}
+		f = fabric_of(s);
+		for (size_t i = 0; i < f->link_count; i++)
+			if (f->links[i].wire.degraded != rows[r][i].degraded)
+				fail_msg("row %zu, link %zu", r, i);
+		fabric_free(f);
+	}
+}
+
+/* Each end tells what it supports, and the link can do what both do. */
+static void best_of_both_ends(void **state)
+{
+	struct fabric_wire a = { .width = 1, .best_width = 4 }, b = { .best_width = 2 };
+	struct subnet *s = subnet_new();
+	struct fabric *f;
+
+	(void)state;
+	a.best_speed_bps = subnet_speed_bps("NDR", 4);
+	b.best_speed_bps = subnet_speed_bps("XDR", 2);
+	add_switch(s, 1, "leaf");
+	add_switch(s, 101, "spine");
+	for (int i = 0; i < 2; i++) {
+		struct subnet_end x = { SWITCH_GUID + 1, 1 }, y = { SWITCH_GUID + 101, 1 };
+		assert_int_equal(subnet_add_cable(s, i ? y : x, i ? x : y, i ? &b : &a, false), 0);
+	}
+	f = fabric_of(s);
+	assert_int_equal(f->link_count, 1);
+	assert_int_equal(f->links[0].wire.best_width, 2);
+	assert_true(f->links[0].wire.best_speed_bps == subnet_speed_bps("NDR", 2));
+	fabric_free(f);
+}
+
+static struct fabric_wire decoded(unsigned widths, unsigned speeds, unsigned extended,
+				  unsigned active)
+{
+	uint8_t info[IB_SMP_DATA_SIZE] = { 0 };
+
+	mad_set_field(info, 0, IB_PORT_CAPMASK_F, 1u << 14);
+	mad_set_field(info, 0, IB_PORT_LINK_WIDTH_SUPPORTED_F, widths);
+	mad_set_field(info, 0, IB_PORT_LINK_WIDTH_ACTIVE_F, 1);
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_SUPPORTED_F, speeds);
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_ACTIVE_F, 4);
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_EXT_SUPPORTED_F, extended);
+	mad_set_field(info, 0, IB_PORT_LINK_SPEED_EXT_ACTIVE_F, active);
+	return portinfo_wire(info, info, NULL);
+}
+
+static void supported_rates(void **state)
+{
+	struct fabric_wire w = decoded(0x1f, 7, 0x0f, 4);
+
+	(void)state;
+	assert_int_equal(w.width, 1);
+	assert_int_equal(w.best_width, 12);
+	assert_true(w.best_speed_bps == subnet_speed_bps("NDR", 12));
+	w = decoded(0x13, 7, 0x07, 2);
+	assert_int_equal(w.best_width, 4);
+	assert_true(w.best_speed_bps == subnet_speed_bps("HDR", 4));
+	w = decoded(0x11, 7, 0x04, 4);
+	assert_int_equal(w.best_width, 2);
+	w = decoded(0x03, 3, 0, 0);
+	assert_true(w.best_speed_bps == subnet_speed_bps("DDR", 4));
+	w = decoded(0x01, 7, 0x04, 8); /* it runs at more than it says: unknown */
+	assert_int_equal(w.best_width, 0);
+	w = decoded(0, 7, 0x04, 4);
+	assert_int_equal(w.best_width, 0);
+}
+
 static void speeds(void **state)
 {
 	(void)state;
@@ -2232,6 +2358,9 @@ int main(void)
 		cmocka_unit_test(nothing_leads_there),
 		cmocka_unit_test(lost_queries),
 		cmocka_unit_test(degraded_links),
+		cmocka_unit_test(degraded_by_support),
+		cmocka_unit_test(best_of_both_ends),
+		cmocka_unit_test(supported_rates),
 		cmocka_unit_test(speeds),
 		cmocka_unit_test(chassis),
 		cmocka_unit_test(order_does_not_matter),
