@@ -18,6 +18,8 @@
  *   ports              [{guid, node_guid, system_guid, host, device, port, switch, switch_port,
  *                      rail, skipped (true, or no key), WIRE}] of HCAs; port is the number on
  *                      the HCA
+ *   counters           [{node_guid, port, time_ns, symbol_errors, ... (fabric_counter_name())}] of
+ *                      ports that answered; no key unless they were asked for
  *   hosts              [{name, unit}]
  *   units              [{name, leaves: [switch GUID], pod}]
  *   pods               [{name, area, island}]
@@ -44,6 +46,31 @@ static const char *const state_names[] = { "unknown", "down", "init", "armed", "
 const char *link_state_name(enum link_state state)
 {
 	return state_names[state];
+}
+
+const char *fabric_counter_name(enum fabric_counter counter)
+{
+	static const char *const names[FABRIC_COUNTERS] = {
+		[COUNTER_SYMBOL_ERRORS] = "symbol_errors",
+		[COUNTER_LINK_RECOVERIES] = "link_recoveries",
+		[COUNTER_LINK_DOWNED] = "link_downed",
+		[COUNTER_RCV_ERRORS] = "rcv_errors",
+		[COUNTER_RCV_REMOTE_PHYSICAL] = "rcv_remote_physical_errors",
+		[COUNTER_RCV_SWITCH_RELAY] = "rcv_switch_relay_errors",
+		[COUNTER_XMIT_DISCARDS] = "xmit_discards",
+		[COUNTER_XMIT_CONSTRAINT] = "xmit_constraint_errors",
+		[COUNTER_RCV_CONSTRAINT] = "rcv_constraint_errors",
+		[COUNTER_LOCAL_INTEGRITY] = "local_integrity_errors",
+		[COUNTER_BUFFER_OVERRUNS] = "buffer_overruns",
+		[COUNTER_VL15_DROPPED] = "vl15_dropped",
+		[COUNTER_XMIT_WAIT] = "xmit_wait",
+		[COUNTER_XMIT_BYTES] = "xmit_bytes",
+		[COUNTER_RCV_BYTES] = "rcv_bytes",
+		[COUNTER_XMIT_PACKETS] = "xmit_packets",
+		[COUNTER_RCV_PACKETS] = "rcv_packets",
+	};
+
+	return names[counter];
 }
 
 bool link_state_parse(const char *text, enum link_state *state)
@@ -75,6 +102,7 @@ void fabric_free(struct fabric *f)
 	for (size_t i = 0; i < f->port_count; i++)
 		free(f->ports[i].device);
 	free(f->ports);
+	free(f->counts);
 	for (size_t i = 0; i < f->host_count; i++)
 		free(f->hosts[i].name);
 	free(f->hosts);
@@ -572,6 +600,33 @@ static void load_ports(struct loader *l, json_object *top)
 	end_array(l);
 }
 
+static void load_counts(struct loader *l, json_object *top)
+{
+	struct fabric *f = l->f;
+	json_object *array;
+
+	if (l->r.rc || !json_has(top, "counters"))
+		return;
+	f->counts = start_array(l, top, "counters", sizeof(*f->counts), &array);
+	for (size_t i = 0; l->r.rc == 0 && i < json_object_array_length(array); i++) {
+		json_object *o = element(l, array, i, "counters");
+		struct fabric_counts *c = &f->counts[f->counts_count++];
+		c->node_guid = json_read_guid(&l->r, o, "node_guid");
+		c->port = (int)json_read_int(&l->r, o, "port", 1, 255);
+		c->time_ns = json_read_int(&l->r, o, "time_ns", 0, INT64_MAX);
+		for (size_t n = 0; n < FABRIC_COUNTERS; n++) {
+			const char *key = fabric_counter_name((enum fabric_counter)n);
+			c->value[n] = json_has(o, key) ? json_read_u64(&l->r, o, key) : UINT64_MAX;
+		}
+		if (l->r.rc == 0 && i)
+			need_order(l,
+				   c[-1].node_guid < c->node_guid ||
+					   (c[-1].node_guid == c->node_guid && c[-1].port < c->port),
+				   "GUID and port");
+	}
+	end_array(l);
+}
+
 /* What refers comes behind what it refers to, whatever the order of the keys in the file. */
 static void load_all(struct loader *l, json_object *top)
 {
@@ -584,6 +639,7 @@ static void load_all(struct loader *l, json_object *top)
 	load_units(l, top);
 	load_hosts(l, top);
 	load_ports(l, top);
+	load_counts(l, top);
 	load_links(l, top);
 }
 
@@ -846,6 +902,25 @@ static void put_ports(int *rc, json_object *top, const struct fabric *f)
 	}
 }
 
+static void put_counts(int *rc, json_object *top, const struct fabric *f)
+{
+	json_object *array =
+		f->counts_count ? put_new(rc, top, "counters", json_object_new_array()) : NULL;
+
+	for (size_t i = 0; *rc == 0 && i < f->counts_count; i++) {
+		const struct fabric_counts *c = &f->counts[i];
+		json_object *o = append_new(rc, array, json_object_new_object());
+		if (*rc == 0)
+			*rc = json_put_guid(o, "node_guid", c->node_guid);
+		put_int(rc, o, "port", c->port, 0);
+		put_int(rc, o, "time_ns", c->time_ns, 0);
+		for (size_t n = 0; *rc == 0 && n < FABRIC_COUNTERS; n++)
+			if (c->value[n] != UINT64_MAX)
+				*rc = json_put_u64(o, fabric_counter_name((enum fabric_counter)n),
+						   c->value[n]);
+	}
+}
+
 static void put_hosts(int *rc, json_object *top, const struct fabric *f)
 {
 	json_object *array = put_new(rc, top, "hosts", json_object_new_array());
@@ -920,6 +995,7 @@ char *fabric_text(const struct fabric *f)
 	put_switches(&rc, top, f);
 	put_links(&rc, top, f);
 	put_ports(&rc, top, f);
+	put_counts(&rc, top, f);
 	put_hosts(&rc, top, f);
 	put_units(&rc, top, f);
 	put_groups(&rc, top, f);

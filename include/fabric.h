@@ -76,6 +76,35 @@ struct fabric_port { /* of an HCA */
 	struct fabric_wire wire;
 };
 
+/* What a port counted: PortCounters and PortCountersExtended (IBTA 1.4, 16.1.3.5 and 16.1.4). */
+enum fabric_counter {
+	COUNTER_SYMBOL_ERRORS,
+	COUNTER_LINK_RECOVERIES,
+	COUNTER_LINK_DOWNED,
+	COUNTER_RCV_ERRORS,
+	COUNTER_RCV_REMOTE_PHYSICAL,
+	COUNTER_RCV_SWITCH_RELAY,
+	COUNTER_XMIT_DISCARDS,
+	COUNTER_XMIT_CONSTRAINT,
+	COUNTER_RCV_CONSTRAINT,
+	COUNTER_LOCAL_INTEGRITY,
+	COUNTER_BUFFER_OVERRUNS,
+	COUNTER_VL15_DROPPED,
+	COUNTER_XMIT_WAIT,
+	COUNTER_XMIT_BYTES,
+	COUNTER_RCV_BYTES,
+	COUNTER_XMIT_PACKETS,
+	COUNTER_RCV_PACKETS,
+	FABRIC_COUNTERS
+};
+
+struct fabric_counts { /* of one port of a switch or HCA; a port that did not answer has none */
+	uint64_t node_guid;
+	int port;
+	int64_t time_ns;		 /* when they were read */
+	uint64_t value[FABRIC_COUNTERS]; /* UINT64_MAX unknown; errors stay at their largest value */
+};
+
 struct fabric_host {
 	char *name;
 	size_t unit; /* FABRIC_NONE: its ports hang on no switch */
@@ -117,6 +146,8 @@ struct fabric {
 	size_t link_count;
 	struct fabric_port *ports;
 	size_t port_count;
+	struct fabric_counts *counts; /* by node GUID and port; empty unless they were asked for */
+	size_t counts_count;
 	struct fabric_host *hosts;
 	size_t host_count;
 	struct fabric_unit *units;
@@ -178,6 +209,7 @@ struct fabric_unit_size *fabric_unit_sizes(const struct fabric *f, size_t *count
  */
 uint32_t fabric_fewest_units(const struct fabric_unit_size *sizes, size_t count, uint32_t hosts);
 
+const char *fabric_counter_name(enum fabric_counter counter); /* "symbol_errors" */
 const char *link_state_name(enum link_state state); /* "active", "armed", "init", "down", "unknown" */
 bool link_state_parse(const char *text, enum link_state *state);
 

@@ -34,17 +34,19 @@ static const char discover_help[] =
 	"      --max-smps N       packets on the wire at a time (32)\n"
 	"      --forget-after DAYS  hosts and switches that are not seen any more stay where they\n"
 	"                         were in FILE of -o for so long (30); 0: nothing stays\n"
+	"      --counters         read each port's counters, too; needs a running subnet manager\n"
 	"      --accept-partial   write also when something is known to be missing\n"
 	"      --json             a summary as JSON on standard output; needs -o\n"
 	"  -h, --help             this text\n" EXIT_HELP;
 
-enum { OPT_FORGET = OPT_OWN };
+enum { OPT_FORGET = OPT_OWN, OPT_COUNTERS };
 
 #define DAY_NS INT64_C(86400000000000)
 #define DAYS_MAX 36500
 
 static const struct option discover_options[] = {
 	{ "forget-after", required_argument, NULL, OPT_FORGET },
+	{ "counters", no_argument, NULL, OPT_COUNTERS },
 	DISCOVERY_OPTIONS,
 	{ "output", required_argument, NULL, 'o' },
 	{ "timeout", required_argument, NULL, OPT_TIMEOUT },
@@ -56,6 +58,7 @@ static const struct option discover_options[] = {
 
 struct own {
 	int64_t forget_ns;
+	bool counters;
 };
 
 static bool take_own(int c, void *data)
@@ -63,7 +66,8 @@ static bool take_own(int c, void *data)
 	struct own *own = data;
 	uint64_t days;
 
-	(void)c; /* the only one */
+	if (c == OPT_COUNTERS)
+		return own->counters = true;
 	if (!u64_parse(optarg, DAYS_MAX, &days)) {
 		say("--forget-after takes a number of days from 0 to %d, not \"%s\"", DAYS_MAX,
 		    optarg);
@@ -123,6 +127,11 @@ int cmd_discover(int argc, char **argv)
 
 	if (!read_options(&discover_command, argc, argv, &o, &own, &status))
 		return status;
+	if (own.counters && o.from_count) {
+		say("--counters asks the fabric; it can't be with --from");
+		return WRONG_USE;
+	}
+	o.live.counters = own.counters;
 	status = check_output(&o);
 	if (status == DONE) {
 		out.absent.forget_ns = own.forget_ns;

@@ -21,6 +21,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "counters.h"
 #include "io.h"
 #include "lost.h"
 #include "overhear.h"
@@ -258,6 +259,8 @@ static int discover_through(struct subnet *s, struct local_port *port,
 			  port->number);
 	else if (rc == 0)
 		rc = take_found(s, found, port);
+	if (found && rc == 0 && options->counters)
+		rc = counters_read(s, found, port->device, port->number, options->timeout_ms);
 	if (found)
 		ibnd_destroy_fabric(found);
 	free(said);

@@ -10,6 +10,7 @@
 struct live_options {
 	unsigned timeout_ms;	     /* for one packet, which is sent up to 4 times */
 	unsigned max_smps;	     /* packets on the wire at a time */
+	bool counters;		     /* ask each port with a cable for what it counted, too */
 	const struct namemap *names; /* instead of what nodes say of themselves; or NULL */
 	const struct fabric *was;    /* what it was before (subnet.h); or NULL */
 };

@@ -51,6 +51,7 @@ topology_libcommands_la_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(IBNETDISC_CF
 
 topology_sfabric_topology_SOURCES = \
 	topology/main.c \
+	topology/counters.c topology/counters.h \
 	topology/live.c topology/live.h \
 	topology/overhear.c topology/overhear.h
 topology_sfabric_topology_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS)

@@ -933,6 +933,17 @@ static int add_missing(struct model *m)
 	return 0;
 }
 
+static int add_counts(struct model *m)
+{
+	m->f->counts = calloc(m->s->counts_count + 1, sizeof(*m->f->counts));
+	if (!m->f->counts)
+		return -ENOMEM;
+	if (m->s->counts_count)
+		memcpy(m->f->counts, m->s->counts, m->s->counts_count * sizeof(*m->s->counts));
+	m->f->counts_count = m->s->counts_count;
+	return 0;
+}
+
 static void skip_ports(struct model *m)
 {
 	const struct model_options *o = m->options;
@@ -986,8 +997,9 @@ static int build(struct model *m, const char *how, const char *source)
 
 	f->how = printable(how);
 	f->source = printable(source);
-	if (!f->how || !f->source || (rc = add_missing(m)) < 0 || (rc = add_switches(m)) < 0 ||
-	    (rc = name_switches(m)) < 0 || (rc = find_chassis(m)) < 0 || (rc = find_hcas(m)) < 0 ||
+	if (!f->how || !f->source || (rc = add_missing(m)) < 0 || (rc = add_counts(m)) < 0 ||
+	    (rc = add_switches(m)) < 0 || (rc = name_switches(m)) < 0 ||
+	    (rc = find_chassis(m)) < 0 || (rc = find_hcas(m)) < 0 ||
 	    (rc = find_identities(m)) < 0 || (rc = add_cables(m)) < 0)
 		return -ENOMEM;
 	rc = find_structure(m);

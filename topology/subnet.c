@@ -27,6 +27,7 @@ void subnet_free(struct subnet *s)
 	free(s->ports);
 	free(s->cables);
 	free(s->bare);
+	free(s->counts);
 	notes_clear(&s->missing);
 	notes_clear(&s->warnings);
 	free(s);
@@ -96,6 +97,15 @@ int subnet_add_bare(struct subnet *s, struct subnet_end end, bool up)
 	if (make_room((void **)&s->bare, s->bare_count, &s->bare_room, sizeof(*s->bare)) < 0)
 		return -ENOMEM;
 	s->bare[s->bare_count++] = (struct subnet_bare){ end, up };
+	return 0;
+}
+
+int subnet_add_counts(struct subnet *s, const struct fabric_counts *counts)
+{
+	if (make_room((void **)&s->counts, s->counts_count, &s->counts_room, sizeof(*s->counts)) <
+	    0)
+		return -ENOMEM;
+	s->counts[s->counts_count++] = *counts;
 	return 0;
 }
 
@@ -273,6 +283,27 @@ static void merge_bare(struct subnet *s)
 			s->bare[kept++] = s->bare[i];
 	}
 	s->bare_count = kept;
+}
+
+static int by_counts(const void *x, const void *y)
+{
+	const struct fabric_counts *a = x, *b = y;
+
+	if (a->node_guid != b->node_guid)
+		return a->node_guid < b->node_guid ? -1 : 1;
+	return a->port - b->port;
+}
+
+static void merge_counts(struct subnet *s)
+{
+	size_t kept = 0;
+
+	if (s->counts_count)
+		qsort(s->counts, s->counts_count, sizeof(*s->counts), by_counts);
+	for (size_t i = 0; i < s->counts_count; i++)
+		if (!kept || by_counts(&s->counts[kept - 1], &s->counts[i]) != 0)
+			s->counts[kept++] = s->counts[i];
+	s->counts_count = kept;
 }
 
 const struct subnet_bare *subnet_find_bare(const struct subnet *s, struct subnet_end end)
@@ -496,6 +527,7 @@ int subnet_sort(struct subnet *s)
 	merge_nodes(s);
 	merge_ports(s);
 	merge_bare(s);
+	merge_counts(s);
 	if (rename_nodes(s) < 0)
 		return -ENOMEM;
 	merge_cables(s);

@@ -66,6 +66,8 @@ struct subnet {
 	size_t cable_count, cable_room;
 	struct subnet_bare *bare; /* after finish: by end, each once */
 	size_t bare_count, bare_room;
+	struct fabric_counts *counts; /* after finish: by node and port, each once */
+	size_t counts_count, counts_room;
 	/* Not owned, before finish: */
 	const struct namemap *names; /* instead of descriptions; or NULL */
 	const struct fabric *was; /* what it was before, which names what did not answer; or NULL */
@@ -84,6 +86,7 @@ int subnet_add_port(struct subnet *s, uint64_t node, int number, uint64_t guid);
 int subnet_add_cable(struct subnet *s, struct subnet_end a, struct subnet_end b,
 		     const struct fabric_wire *wire, bool both);
 
+int subnet_add_counts(struct subnet *s, const struct fabric_counts *counts);
 int subnet_add_bare(struct subnet *s, struct subnet_end end, bool up);
 
 /* Call once, when all is added. 0 or -ENOMEM. */

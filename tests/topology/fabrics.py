@@ -256,7 +256,7 @@ def four_levels(areas=2, pods=2, leaves=2, hosts=3):
 
 def rails(units=3, count=8, hosts=5, dark=False, sharp=True):
     f = Fabric("%d rails, %s" % (count, "some of them dark" if dark else "all lit"))
-    up = f.switches(4, "MF0;spine%d:MQM9700/U1", sharp=sharp)
+    up = f.switches(4, "MF0;spine%d:MQM9700/U1", sharp=sharp, ports=max(64, units * count))
     for u in range(units):
         unit = f.switches(count, "MF0;su%d-leaf%%d:MQM9700/U1" % u, sharp=sharp)
         f.mesh(unit, up)

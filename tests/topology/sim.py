@@ -29,8 +29,9 @@ def lacking():
 
 
 def slow(fabric):
-    """The dump with speeds and widths that ibsim knows."""
-    return re.sub(r"1xXDR\b", "4xHDR", fabric.dump()).replace("xNDR", "xHDR")
+    """The dump with speeds and widths that ibsim knows, before a subnet manager has come."""
+    text = re.sub(r"1xXDR\b", "4xHDR", fabric.dump()).replace("xNDR", "xHDR")
+    return re.sub(r"\blid \d+", "lid 0", text)
 
 
 def simulator_name(node):
@@ -109,6 +110,14 @@ class Sim:
     def inside(self, node):
         """The environment of a program that runs on that node."""
         return dict(self.env, SIM_HOST=simulator_name(node), LD_PRELOAD=PRELOAD)
+
+    def subnet_manager(self, node):
+        """Gives out LIDs and ends."""
+        env = dict(self.inside(node), OSM_CACHE_DIR=self.folder, OSM_TMP_DIR=self.folder)
+        done = subprocess.run(["opensm", "-e", "-o", "-f", os.path.join(self.folder, "opensm.log")],
+                              cwd=self.folder, env=env, capture_output=True, text=True, timeout=WAIT)
+        if done.returncode:
+            raise RuntimeError("opensm: " + (done.stderr or done.stdout)[-500:])
 
     def run(self, node, *command):
         done = subprocess.run(command, cwd=self.folder, env=self.inside(node), capture_output=True,

@@ -80,6 +80,12 @@ static void golden_content(void **state)
 	assert_int_equal(port->wire.state, LINK_DOWN);
 	assert_int_equal(port->wire.absent_ns, INT64_C(1736157600000000000));
 
+	assert_int_equal(f->counts_count, 1);
+	assert_int_equal(f->counts[0].port, 1);
+	assert_int_equal(f->counts[0].value[COUNTER_LINK_DOWNED], 2);
+	assert_true(f->counts[0].value[COUNTER_XMIT_BYTES] == UINT64_C(1) << 62);
+	assert_true(f->counts[0].value[COUNTER_RCV_ERRORS] == UINT64_MAX);
+
 	i = fabric_find_host(f, "n3");
 	assert_string_equal(f->units[f->hosts[i].unit].name, "su2-leaf");
 	assert_int_equal(f->units[f->hosts[i].unit].leaf_count, 8);
