@@ -25,10 +25,10 @@
  *   pods               [{name, area, island}]
  *   areas              [{name, area (around it), island}]; no key where there are none
  *   islands            [{name}]
- *   WIRE               width (lanes), speed_bps (whole link), best_width and best_speed_bps (the most
- *                      that both ends support), state ("active", "armed", "init", "down"),
- *                      degraded, absent_since_ns
- *   absent_since_ns    time of the first discovery that did not see it; no key: it is there
+ *   WIRE               width (lanes), speed_bps (whole link), best_width and best_speed_bps (the
+ * most that both ends support), state ("active", "armed", "init", "down"), degraded,
+ * absent_since_ns absent_since_ns    time of the first discovery that did not see it; no key: it is
+ * there
  */
 #include "fabric.h"
 
@@ -619,10 +619,11 @@ static void load_counts(struct loader *l, json_object *top)
 			c->value[n] = json_has(o, key) ? json_read_u64(&l->r, o, key) : UINT64_MAX;
 		}
 		if (l->r.rc == 0 && i)
-			need_order(l,
-				   c[-1].node_guid < c->node_guid ||
-					   (c[-1].node_guid == c->node_guid && c[-1].port < c->port),
-				   "GUID and port");
+			need_order(
+				l,
+				c[-1].node_guid < c->node_guid ||
+					(c[-1].node_guid == c->node_guid && c[-1].port < c->port),
+				"GUID and port");
 	}
 	end_array(l);
 }
@@ -766,243 +767,350 @@ uint32_t fabric_fewest_units(const struct fabric_unit_size *sizes, size_t count,
 	return fewest;
 }
 
-/* Writing: rc collects the first -ENOMEM, so that the callers read like the format. */
+/*
+ * Writing: straight into the text, in the form of json_text() (two blanks a level, a line a value).
+ * A tree of json-c in between would cost more memory and time than all that leads to it.
+ */
 
-static void put_name(int *rc, json_object *o, const char *key, const char *value)
-{
-	if (*rc == 0 && value)
-		*rc = json_put_string(o, key, value);
-}
+struct writer {
+	char *text;
+	size_t used, room;
+	int depth;
+	bool empty; /* nothing is in what was opened last */
+	bool failed;
+};
 
-static void put_guid(int *rc, json_object *o, const char *key, uint64_t guid)
+static void put_bytes(struct writer *w, const char *bytes, size_t len)
 {
-	if (*rc == 0 && guid)
-		*rc = json_put_guid(o, key, guid);
-}
-
-/* An int whose unknown value is below min. */
-static void put_int(int *rc, json_object *o, const char *key, int64_t value, int64_t min)
-{
-	if (*rc == 0 && value >= min)
-		*rc = json_put_int(o, key, value);
-}
-
-static json_object *put_new(int *rc, json_object *o, const char *key, json_object *value)
-{
-	if (*rc < 0 || !value || json_object_object_add(o, key, value) != 0) {
-		json_object_put(value);
-		*rc = -ENOMEM;
-		return NULL;
+	if (!w->failed && len >= w->room - w->used) {
+		size_t room = w->room * 2 + len + 4096;
+		char *more = realloc(w->text, room);
+		w->failed = !more;
+		w->text = more ? more : w->text;
+		w->room = more ? room : w->room;
 	}
-	return value;
+	if (w->failed)
+		return;
+	memcpy(w->text + w->used, bytes, len);
+	w->used += len;
 }
 
-static json_object *append_new(int *rc, json_object *array, json_object *value)
+static void put_line(struct writer *w)
 {
-	if (*rc < 0 || !value || json_object_array_add(array, value) != 0) {
-		json_object_put(value);
-		*rc = -ENOMEM;
-		return NULL;
+	put_bytes(w, "\n", 1);
+	for (int i = 0; i < w->depth; i++)
+		put_bytes(w, "  ", 2);
+}
+
+/* A line of its own for what follows, behind its key if it has one. */
+static void put_key(struct writer *w, const char *key)
+{
+	if (!w->empty)
+		put_bytes(w, ",", 1);
+	w->empty = false;
+	put_line(w);
+	if (!key)
+		return;
+	put_bytes(w, "\"", 1);
+	put_bytes(w, key, strlen(key));
+	put_bytes(w, "\":", 2);
+}
+
+static void put_open(struct writer *w, const char *key, const char *bracket)
+{
+	put_key(w, key);
+	put_bytes(w, bracket, 1);
+	w->depth++;
+	w->empty = true;
+}
+
+static void put_close(struct writer *w, const char *bracket)
+{
+	w->depth--;
+	put_line(w);
+	put_bytes(w, bracket, 1);
+	w->empty = false;
+}
+
+/* Nothing of it has to be escaped. */
+static bool is_plain(const char *text)
+{
+	for (; *text; text++)
+		if ((unsigned char)*text < ' ' || *text == '"' || *text == '\\')
+			return false;
+	return true;
+}
+
+static void put_string(struct writer *w, const char *key, const char *value)
+{
+	json_object *o;
+	const char *text;
+
+	put_key(w, key);
+	if (is_plain(value)) {
+		put_bytes(w, "\"", 1);
+		put_bytes(w, value, strlen(value));
+		put_bytes(w, "\"", 1);
+		return;
 	}
-	return value;
+	errno = 0; /* json-c says nothing of a text that it had no memory to end */
+	o = json_object_new_string(value);
+	text = o ? json_object_to_json_string_ext(o, JSON_C_TO_STRING_NOSLASHESCAPE) : NULL;
+	if (text && errno != ENOMEM)
+		put_bytes(w, text, strlen(text));
+	else
+		w->failed = true;
+	json_object_put(o);
 }
 
-static void put_wire(int *rc, json_object *o, const struct fabric_wire *wire)
+static void put_name(struct writer *w, const char *key, const char *value)
 {
-	put_int(rc, o, "width", wire->width, 1);
-	put_int(rc, o, "speed_bps", (int64_t)wire->speed_bps, 1);
-	put_int(rc, o, "best_width", wire->best_width, 1);
-	put_int(rc, o, "best_speed_bps", (int64_t)wire->best_speed_bps, 1);
+	if (value)
+		put_string(w, key, value);
+}
+
+static void put_u64(struct writer *w, const char *key, uint64_t value)
+{
+	char digits[20], *at = digits + sizeof(digits);
+
+	do
+		*--at = (char)('0' + value % 10);
+	while (value /= 10);
+	put_key(w, key);
+	put_bytes(w, at, (size_t)(digits + sizeof(digits) - at));
+}
+
+/* A number whose unknown value is below min. */
+static void put_int(struct writer *w, const char *key, int64_t value, int64_t min)
+{
+	if (value >= min)
+		put_u64(w, key, (uint64_t)value);
+}
+
+static void put_bool(struct writer *w, const char *key, bool value)
+{
+	put_key(w, key);
+	put_bytes(w, value ? "true" : "false", value ? 4 : 5);
+}
+
+static void put_known_guid(struct writer *w, const char *key, uint64_t guid)
+{
+	char text[] = "\"0x0000000000000000\"";
+
+	for (int i = 18; guid; i--, guid >>= 4)
+		text[i] = "0123456789abcdef"[guid & 15];
+	put_key(w, key);
+	put_bytes(w, text, sizeof(text) - 1);
+}
+
+static void put_guid(struct writer *w, const char *key, uint64_t guid)
+{
+	if (guid)
+		put_known_guid(w, key, guid);
+}
+
+static void put_wire(struct writer *w, const struct fabric_wire *wire)
+{
+	put_int(w, "width", wire->width, 1);
+	put_int(w, "speed_bps", (int64_t)wire->speed_bps, 1);
+	put_int(w, "best_width", wire->best_width, 1);
+	put_int(w, "best_speed_bps", (int64_t)wire->best_speed_bps, 1);
 	if (wire->state != LINK_UNKNOWN)
-		put_name(rc, o, "state", link_state_name(wire->state));
-	if (*rc == 0 && (wire->degraded || (wire->width && wire->speed_bps)))
-		*rc = json_put_bool(o, "degraded", wire->degraded);
-	put_int(rc, o, "absent_since_ns", wire->absent_ns, 1);
+		put_name(w, "state", link_state_name(wire->state));
+	if (wire->degraded || (wire->width && wire->speed_bps))
+		put_bool(w, "degraded", wire->degraded);
+	put_int(w, "absent_since_ns", wire->absent_ns, 1);
 }
 
-static void put_discovered(int *rc, json_object *top, const struct fabric *f)
+static void put_discovered(struct writer *w, const struct fabric *f)
 {
-	json_object *o = put_new(rc, top, "discovered", json_object_new_object()), *missing;
-
-	put_name(rc, o, "how", f->how);
-	put_name(rc, o, "source", f->source);
-	put_int(rc, o, "seen_ns", f->seen_ns, 0);
-	if (*rc == 0)
-		*rc = json_put_bool(o, "complete", f->missing_count == 0);
-	missing = put_new(rc, o, "missing", json_object_new_array());
-	for (size_t i = 0; *rc == 0 && i < f->missing_count; i++)
-		append_new(rc, missing, json_object_new_string(f->missing[i]));
+	put_open(w, "discovered", "{");
+	put_name(w, "how", f->how);
+	put_name(w, "source", f->source);
+	put_int(w, "seen_ns", f->seen_ns, 0);
+	put_bool(w, "complete", f->missing_count == 0);
+	put_open(w, "missing", "[");
+	for (size_t i = 0; i < f->missing_count; i++)
+		put_string(w, NULL, f->missing[i]);
+	put_close(w, "]");
+	put_close(w, "}");
 }
 
-static void put_switches(int *rc, json_object *top, const struct fabric *f)
+static void put_switches(struct writer *w, const struct fabric *f)
 {
-	json_object *array = put_new(rc, top, "switches", json_object_new_array());
-
-	for (size_t i = 0; *rc == 0 && i < f->switch_count; i++) {
+	put_open(w, "switches", "[");
+	for (size_t i = 0; i < f->switch_count; i++) {
 		const struct fabric_switch *sw = &f->switches[i];
-		json_object *o = append_new(rc, array, json_object_new_object());
-		if (*rc == 0)
-			*rc = json_put_guid(o, "guid", sw->guid);
-		put_guid(rc, o, "system_guid", sw->system_guid);
-		put_name(rc, o, "name", sw->name);
-		put_name(rc, o, "chassis", sw->chassis);
-		put_int(rc, o, "level", sw->level, 0);
-		put_int(rc, o, "plane", sw->plane, 0);
-		put_int(rc, o, "ports", sw->ports, 1);
-		put_int(rc, o, "absent_since_ns", sw->absent_ns, 1);
+		put_open(w, NULL, "{");
+		put_known_guid(w, "guid", sw->guid);
+		put_guid(w, "system_guid", sw->system_guid);
+		put_name(w, "name", sw->name);
+		put_name(w, "chassis", sw->chassis);
+		put_int(w, "level", sw->level, 0);
+		put_int(w, "plane", sw->plane, 0);
+		put_int(w, "ports", sw->ports, 1);
+		put_int(w, "absent_since_ns", sw->absent_ns, 1);
+		put_close(w, "}");
 	}
+	put_close(w, "]");
 }
 
-static void put_end(int *rc, json_object *link, const char *key, uint64_t guid, int port)
+static void put_end(struct writer *w, const char *key, uint64_t guid, int port)
 {
-	json_object *o = put_new(rc, link, key, json_object_new_object());
-
-	if (*rc == 0)
-		*rc = json_put_guid(o, "switch", guid);
-	put_int(rc, o, "port", port, 0);
+	put_open(w, key, "{");
+	put_known_guid(w, "switch", guid);
+	put_int(w, "port", port, 0);
+	put_close(w, "}");
 }
 
-static void put_links(int *rc, json_object *top, const struct fabric *f)
+static void put_links(struct writer *w, const struct fabric *f)
 {
-	json_object *array = put_new(rc, top, "links", json_object_new_array());
-
-	for (size_t i = 0; *rc == 0 && i < f->link_count; i++) {
+	put_open(w, "links", "[");
+	for (size_t i = 0; i < f->link_count; i++) {
 		const struct fabric_link *link = &f->links[i];
-		json_object *o = append_new(rc, array, json_object_new_object());
-		put_end(rc, o, "a", f->switches[link->a].guid, link->a_port);
-		put_end(rc, o, "b", f->switches[link->b].guid, link->b_port);
-		put_wire(rc, o, &link->wire);
+		put_open(w, NULL, "{");
+		put_end(w, "a", f->switches[link->a].guid, link->a_port);
+		put_end(w, "b", f->switches[link->b].guid, link->b_port);
+		put_wire(w, &link->wire);
+		put_close(w, "}");
 	}
+	put_close(w, "]");
 }
 
-static void put_ports(int *rc, json_object *top, const struct fabric *f)
+static void put_port(struct writer *w, const struct fabric *f, const struct fabric_port *port)
 {
-	json_object *array = put_new(rc, top, "ports", json_object_new_array());
-
-	for (size_t i = 0; *rc == 0 && i < f->port_count; i++) {
-		const struct fabric_port *port = &f->ports[i];
-		json_object *o = append_new(rc, array, json_object_new_object());
-		put_guid(rc, o, "guid", port->guid);
-		if (*rc == 0)
-			*rc = json_put_guid(o, "node_guid", port->node_guid);
-		put_guid(rc, o, "system_guid", port->system_guid);
-		if (port->host != FABRIC_NONE)
-			put_name(rc, o, "host", f->hosts[port->host].name);
-		put_name(rc, o, "device", port->device);
-		put_int(rc, o, "port", port->port, 0);
-		if (port->sw != FABRIC_NONE) {
-			if (*rc == 0)
-				*rc = json_put_guid(o, "switch", f->switches[port->sw].guid);
-			put_int(rc, o, "switch_port", port->sw_port, 0);
-		}
-		put_int(rc, o, "rail", port->rail, 0);
-		if (*rc == 0 && port->skipped)
-			*rc = json_put_bool(o, "skipped", true);
-		put_wire(rc, o, &port->wire);
+	put_open(w, NULL, "{");
+	put_guid(w, "guid", port->guid);
+	put_known_guid(w, "node_guid", port->node_guid);
+	put_guid(w, "system_guid", port->system_guid);
+	if (port->host != FABRIC_NONE)
+		put_name(w, "host", f->hosts[port->host].name);
+	put_name(w, "device", port->device);
+	put_int(w, "port", port->port, 0);
+	if (port->sw != FABRIC_NONE) {
+		put_known_guid(w, "switch", f->switches[port->sw].guid);
+		put_int(w, "switch_port", port->sw_port, 0);
 	}
+	put_int(w, "rail", port->rail, 0);
+	if (port->skipped)
+		put_bool(w, "skipped", true);
+	put_wire(w, &port->wire);
+	put_close(w, "}");
 }
 
-static void put_counts(int *rc, json_object *top, const struct fabric *f)
+static void put_ports(struct writer *w, const struct fabric *f)
 {
-	json_object *array =
-		f->counts_count ? put_new(rc, top, "counters", json_object_new_array()) : NULL;
+	put_open(w, "ports", "[");
+	for (size_t i = 0; i < f->port_count; i++)
+		put_port(w, f, &f->ports[i]);
+	put_close(w, "]");
+}
 
-	for (size_t i = 0; *rc == 0 && i < f->counts_count; i++) {
+static void put_counts(struct writer *w, const struct fabric *f)
+{
+	if (!f->counts_count)
+		return;
+	put_open(w, "counters", "[");
+	for (size_t i = 0; i < f->counts_count; i++) {
 		const struct fabric_counts *c = &f->counts[i];
-		json_object *o = append_new(rc, array, json_object_new_object());
-		if (*rc == 0)
-			*rc = json_put_guid(o, "node_guid", c->node_guid);
-		put_int(rc, o, "port", c->port, 0);
-		put_int(rc, o, "time_ns", c->time_ns, 0);
-		for (size_t n = 0; *rc == 0 && n < FABRIC_COUNTERS; n++)
+		put_open(w, NULL, "{");
+		put_known_guid(w, "node_guid", c->node_guid);
+		put_int(w, "port", c->port, 0);
+		put_int(w, "time_ns", c->time_ns, 0);
+		for (size_t n = 0; n < FABRIC_COUNTERS; n++)
 			if (c->value[n] != UINT64_MAX)
-				*rc = json_put_u64(o, fabric_counter_name((enum fabric_counter)n),
-						   c->value[n]);
+				put_u64(w, fabric_counter_name((enum fabric_counter)n),
+					c->value[n]);
+		put_close(w, "}");
 	}
+	put_close(w, "]");
 }
 
-static void put_hosts(int *rc, json_object *top, const struct fabric *f)
+static void put_hosts(struct writer *w, const struct fabric *f)
 {
-	json_object *array = put_new(rc, top, "hosts", json_object_new_array());
-
-	for (size_t i = 0; *rc == 0 && i < f->host_count; i++) {
+	put_open(w, "hosts", "[");
+	for (size_t i = 0; i < f->host_count; i++) {
 		const struct fabric_host *host = &f->hosts[i];
-		json_object *o = append_new(rc, array, json_object_new_object());
-		put_name(rc, o, "name", host->name);
+		put_open(w, NULL, "{");
+		put_name(w, "name", host->name);
 		if (host->unit != FABRIC_NONE)
-			put_name(rc, o, "unit", f->units[host->unit].name);
+			put_name(w, "unit", f->units[host->unit].name);
+		put_close(w, "}");
 	}
+	put_close(w, "]");
 }
 
-static void put_units(int *rc, json_object *top, const struct fabric *f)
+static void put_units(struct writer *w, const struct fabric *f)
 {
-	json_object *array = put_new(rc, top, "units", json_object_new_array());
-
-	for (size_t i = 0; *rc == 0 && i < f->unit_count; i++) {
+	put_open(w, "units", "[");
+	for (size_t i = 0; i < f->unit_count; i++) {
 		const struct fabric_unit *unit = &f->units[i];
-		json_object *o = append_new(rc, array, json_object_new_object()), *leaves;
-		put_name(rc, o, "name", unit->name);
-		leaves = put_new(rc, o, "leaves", json_object_new_array());
-		for (size_t j = 0; *rc == 0 && j < unit->leaf_count; j++) {
-			char guid[GUID_TEXT];
-			guid_format(f->switches[unit->leaves[j]].guid, guid);
-			append_new(rc, leaves, json_object_new_string(guid));
-		}
-		put_name(rc, o, "pod", f->pods[unit->pod].name);
+		put_open(w, NULL, "{");
+		put_name(w, "name", unit->name);
+		put_open(w, "leaves", "[");
+		for (size_t j = 0; j < unit->leaf_count; j++)
+			put_known_guid(w, NULL, f->switches[unit->leaves[j]].guid);
+		put_close(w, "]");
+		put_name(w, "pod", f->pods[unit->pod].name);
+		put_close(w, "}");
 	}
+	put_close(w, "]");
 }
 
-static void put_area(int *rc, json_object *o, const struct fabric *f, size_t area)
+/* area: the one it is in, or FABRIC_NONE. */
+static void put_group(struct writer *w, const struct fabric *f, const char *name, size_t area,
+		      size_t island)
 {
+	put_open(w, NULL, "{");
+	put_name(w, "name", name);
 	if (area < f->area_count)
-		put_name(rc, o, "area", f->areas[area].name);
+		put_name(w, "area", f->areas[area].name);
+	put_name(w, "island", f->islands[island].name);
+	put_close(w, "}");
 }
 
-static void put_groups(int *rc, json_object *top, const struct fabric *f)
+static void put_groups(struct writer *w, const struct fabric *f)
 {
-	json_object *array = put_new(rc, top, "pods", json_object_new_array());
-
-	for (size_t i = 0; *rc == 0 && i < f->pod_count; i++) {
-		json_object *o = append_new(rc, array, json_object_new_object());
-		put_name(rc, o, "name", f->pods[i].name);
-		put_area(rc, o, f, f->pods[i].area);
-		put_name(rc, o, "island", f->islands[f->pods[i].island].name);
+	put_open(w, "pods", "[");
+	for (size_t i = 0; i < f->pod_count; i++)
+		put_group(w, f, f->pods[i].name, f->pods[i].area, f->pods[i].island);
+	put_close(w, "]");
+	if (f->area_count) {
+		put_open(w, "areas", "[");
+		for (size_t i = 0; i < f->area_count; i++)
+			put_group(w, f, f->areas[i].name, f->areas[i].parent, f->areas[i].island);
+		put_close(w, "]");
 	}
-	array = f->area_count ? put_new(rc, top, "areas", json_object_new_array()) : NULL;
-	for (size_t i = 0; *rc == 0 && i < f->area_count; i++) {
-		json_object *o = append_new(rc, array, json_object_new_object());
-		put_name(rc, o, "name", f->areas[i].name);
-		put_area(rc, o, f, f->areas[i].parent);
-		put_name(rc, o, "island", f->islands[f->areas[i].island].name);
+	put_open(w, "islands", "[");
+	for (size_t i = 0; i < f->island_count; i++) {
+		put_open(w, NULL, "{");
+		put_name(w, "name", f->islands[i].name);
+		put_close(w, "}");
 	}
-	array = put_new(rc, top, "islands", json_object_new_array());
-	for (size_t i = 0; *rc == 0 && i < f->island_count; i++) {
-		json_object *o = append_new(rc, array, json_object_new_object());
-		put_name(rc, o, "name", f->islands[i].name);
-	}
+	put_close(w, "]");
 }
 
 char *fabric_text(const struct fabric *f)
 {
-	json_object *top = json_object_new_object();
-	char *text = NULL;
-	int rc;
+	struct writer w = { .depth = 1, .empty = true };
 
-	if (!top)
-		return NULL;
-	rc = json_put_format(top, FABRIC_FORMAT, FABRIC_VERSION);
-	put_discovered(&rc, top, f);
-	put_switches(&rc, top, f);
-	put_links(&rc, top, f);
-	put_ports(&rc, top, f);
-	put_counts(&rc, top, f);
-	put_hosts(&rc, top, f);
-	put_units(&rc, top, f);
-	put_groups(&rc, top, f);
-	if (rc == 0)
-		text = json_text(top);
-	json_object_put(top);
-	return text;
+	put_bytes(&w, "{", 1);
+	put_string(&w, "format", FABRIC_FORMAT);
+	put_int(&w, "version", FABRIC_VERSION, 0);
+	put_discovered(&w, f);
+	put_switches(&w, f);
+	put_links(&w, f);
+	put_ports(&w, f);
+	put_counts(&w, f);
+	put_hosts(&w, f);
+	put_units(&w, f);
+	put_groups(&w, f);
+	put_close(&w, "}");
+	put_bytes(&w, "\n", sizeof("\n"));
+	if (!w.failed)
+		return w.text;
+	free(w.text);
+	return NULL;
 }
 
 /* True when path holds what f says, whenever that was first seen. */

@@ -278,14 +278,16 @@ static void missing_is_kept(void **state)
 
 	(void)state;
 	free(f->missing);
-	f->missing = calloc(1, sizeof(*f->missing));
+	f->missing = calloc(2, sizeof(*f->missing));
 	f->missing[0] = strdup("port 3 of spine1 is up, but what is behind it did not answer");
-	f->missing_count = 1;
+	f->missing[1] = strdup("a \"quote\", a \\, a /, \001, \n, \t and \303\274"); /* escaped */
+	f->missing_count = 2;
 	text = fabric_text(f);
 	assert_non_null(strstr(text, "\"complete\":false"));
 	again = fabric_parse(text, strlen(text), "f.json", &err);
 	assert_non_null(again);
 	assert_string_equal(again->missing[0], f->missing[0]);
+	assert_string_equal(again->missing[1], f->missing[1]);
 	fabric_free(again);
 	fabric_free(f);
 	free(text);
@@ -412,10 +414,14 @@ static void groups_alone(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		cmocka_unit_test(golden_bytes),	   cmocka_unit_test(golden_content),
-		cmocka_unit_test(cut_anywhere),	   cmocka_unit_test(refusals),
-		cmocka_unit_test(wrong_types),	   cmocka_unit_test(saving),
-		cmocka_unit_test(missing_is_kept), cmocka_unit_test(states),
+		cmocka_unit_test(golden_bytes),
+		cmocka_unit_test(golden_content),
+		cmocka_unit_test(cut_anywhere),
+		cmocka_unit_test(refusals),
+		cmocka_unit_test(wrong_types),
+		cmocka_unit_test(saving),
+		cmocka_unit_test(missing_is_kept),
+		cmocka_unit_test(states),
 		cmocka_unit_test(fewest_units_are_fewest),
 		cmocka_unit_test(no_fabric_no_units),
 		cmocka_unit_test(groups_alone),
