@@ -41,6 +41,7 @@ check_PROGRAMS += \
 	tests/unit/test_topology \
 	tests/unit/test_topology_conf \
 	tests/unit/test_topology_input \
+	tests/unit/test_topology_tools \
 	tests/unit/test_wire
 endif
 
@@ -141,6 +142,9 @@ tests_unit_test_topology_conf_LDADD = topology/libtopology.la $(UNIT_LIBS)
 tests_unit_test_topology_input_SOURCES = tests/unit/test_topology_input.c
 tests_unit_test_topology_input_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_topology_input_LDADD = topology/libtopology.la $(UNIT_LIBS)
+tests_unit_test_topology_tools_SOURCES = tests/unit/test_topology_tools.c
+tests_unit_test_topology_tools_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_topology_tools_LDADD = topology/libtopology.la $(UNIT_LIBS)
 tests_unit_test_wire_SOURCES = tests/unit/test_wire.c
 tests_unit_test_wire_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_wire_LDADD = spank/libwire.la $(UNIT_LIBS)

@@ -31,6 +31,7 @@ int cmd_conf(int argc, char **argv);
 int cmd_check(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_apply(int argc, char **argv);
+int cmd_graph(int argc, char **argv);
 
 /* The end of a command's help. */
 #define EXIT_HELP                                                                                  \

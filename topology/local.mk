@@ -14,6 +14,9 @@ topology_libtopology_la_SOURCES = \
 	topology/check.c topology/check.h \
 	topology/diff.c topology/diff.h \
 	topology/files.c topology/files.h \
+	topology/graph.h \
+	topology/graph_dot.c \
+	topology/graph_html.c \
 	topology/groups.c topology/groups.h \
 	topology/ibnetdiscover.c topology/ibnetdiscover.h \
 	topology/input.c topology/input.h \
@@ -26,6 +29,7 @@ topology_libtopology_la_SOURCES = \
 	topology/names.c topology/names.h \
 	topology/notes.c topology/notes.h \
 	topology/partitions.c topology/partitions.h \
+	topology/picture.c topology/picture.h \
 	topology/pick.c topology/pick.h \
 	topology/portinfo.c topology/portinfo.h \
 	topology/rails.c \
@@ -46,7 +50,8 @@ topology_libcommands_la_SOURCES = \
 	topology/cmd_check.c \
 	topology/cmd_conf.c \
 	topology/cmd_diff.c \
-	topology/cmd_discover.c
+	topology/cmd_discover.c \
+	topology/cmd_graph.c
 topology_libcommands_la_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS)
 
 topology_sfabric_topology_SOURCES = \

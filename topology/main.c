@@ -21,6 +21,7 @@ static const char top_help[] =
 	"  diff       what moved between two topology files or snapshots\n"
 	"  apply      checks, installs, lets slurmctld read it, verifies, or puts the old one "
 	"back\n"
+	"  graph      a picture of the fabric\n"
 	"\n"
 	"  -h, --help      this text; behind a command, that command's options\n"
 	"  -V, --version   version\n" EXIT_HELP;
@@ -31,6 +32,9 @@ static const struct {
 } commands[] = {
 	{ "discover", cmd_discover }, { "conf", cmd_conf },   { "check", cmd_check },
 	{ "diff", cmd_diff },	      { "apply", cmd_apply },
+	{ "discover", cmd_discover },
+	{ "conf", cmd_conf },
+	{ "graph", cmd_graph },
 };
 
 int main(int argc, char **argv)

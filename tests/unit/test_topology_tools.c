@@ -1,0 +1,320 @@
+/* SPDX-License-Identifier: GPL-2.0-or-later */
+/*
+ * test_topology_tools.c - what sfabric-topology makes of a known fabric beside topology.conf: a
+ * picture.
+ *
+ * Fabrics are built here as they stand in fabric.json, without a discovery: two or three levels,
+ * of any size.
+ */
+#include "fabric.h"
+#include "graph.h"
+#include "picture.h"
+#include "unit.h"
+
+static char *name(const char *fmt, size_t a, size_t b)
+{
+	char *text = NULL;
+
+	if (fmt[0] == '%')
+		text = io_format("pod%zu-%s%zu", a, fmt + 1, b);
+	else
+		text = io_format("%s%zu", fmt, a);
+	assert_non_null(text);
+	return text;
+}
+
+static struct fabric_wire good_wire(void)
+{
+	return (struct fabric_wire){ 4, UINT64_C(400000000000), LINK_ACTIVE, false };
+}
+
+/* Switches: all leaves, pod by pod, then spines, then cores. */
+struct plan {
+	size_t pods, leaves, spines, cores, hosts; /* a pod: leaves and spines; a leaf: hosts */
+};
+
+static size_t add_switch(struct fabric *f, char *called, int level)
+{
+	struct fabric_switch *sw = &f->switches[f->switch_count];
+
+	*sw = (struct fabric_switch){
+		.guid = 0x100 + f->switch_count, .name = called, .level = level, .plane = -1
+	};
+	return f->switch_count++;
+}
+
+static void add_link(struct fabric *f, size_t low, size_t high)
+{
+	struct fabric_link *l = &f->links[f->link_count++];
+
+	*l = (struct fabric_link){ low, high, (int)high + 1, (int)low + 1, good_wire() };
+}
+
+static void add_host(struct fabric *f, size_t unit, size_t leaf, size_t number)
+{
+	struct fabric_port *port = &f->ports[f->port_count++];
+
+	*port = (struct fabric_port){ .guid = 0x10000 + f->port_count,
+				      .node_guid = 0x10000 + f->port_count,
+				      .host = f->host_count,
+				      .device = strdup("mlx5_0"),
+				      .port = 1,
+				      .sw = leaf,
+				      .sw_port = (int)number + 100,
+				      .rail = -1,
+				      .wire = good_wire() };
+	f->hosts[f->host_count].unit = unit;
+	f->hosts[f->host_count].name = io_format("n%04zu", f->host_count);
+	f->host_count++;
+}
+
+static void add_pod(struct fabric *f, const struct plan *plan, size_t pod)
+{
+	f->pods[pod] = (struct fabric_pod){ name("pod", pod, 0), 0, FABRIC_NONE };
+	f->pod_count++;
+	for (size_t i = 0; i < plan->leaves; i++) {
+		size_t leaf = add_switch(f, name("%leaf", pod, i), 0);
+		struct fabric_unit *unit = &f->units[f->unit_count++];
+
+		*unit = (struct fabric_unit){ strdup(f->switches[leaf].name),
+					      malloc(sizeof(size_t)), 1, pod };
+		unit->leaves[0] = leaf;
+		for (size_t h = 0; h < plan->hosts; h++)
+			add_host(f, f->unit_count - 1, leaf, h);
+	}
+}
+
+static void join(struct fabric *f, const struct plan *plan)
+{
+	size_t spines = plan->pods * plan->leaves;
+	size_t cores = spines + plan->pods * plan->spines;
+
+	for (size_t i = 0; i < plan->pods * plan->spines; i++)
+		add_switch(f, name("%spine", i / plan->spines, i % plan->spines), 1);
+	for (size_t i = 0; i < plan->cores; i++)
+		add_switch(f, name("core", i, 0), 2);
+	for (size_t i = 0; i < plan->pods * plan->spines; i++) {
+		for (size_t j = 0; j < plan->leaves; j++)
+			add_link(f, i / plan->spines * plan->leaves + j, spines + i);
+		for (size_t j = 0; j < plan->cores; j++)
+			add_link(f, spines + i, cores + j);
+	}
+}
+
+static struct fabric *make_fabric(struct plan plan)
+{
+	struct fabric *f = calloc(1, sizeof(*f));
+	size_t switches = plan.pods * (plan.leaves + plan.spines) + plan.cores;
+	size_t hosts = plan.pods * plan.leaves * plan.hosts;
+
+	f->how = strdup("file");
+	f->source = strdup("test");
+	f->switches = calloc(switches, sizeof(*f->switches));
+	f->links = calloc(switches * switches, sizeof(*f->links));
+	f->ports = calloc(hosts, sizeof(*f->ports));
+	f->hosts = calloc(hosts, sizeof(*f->hosts));
+	f->units = calloc(plan.pods * plan.leaves, sizeof(*f->units));
+	f->pods = calloc(plan.pods, sizeof(*f->pods));
+	f->islands = calloc(1, sizeof(*f->islands));
+	f->islands[0].name = strdup("fabric");
+	f->island_count = 1;
+	for (size_t i = 0; i < plan.pods; i++)
+		add_pod(f, &plan, i);
+	join(f, &plan);
+	return f;
+}
+
+/* Pictures. */
+
+static char *draw(const struct fabric *f, bool dot)
+{
+	struct err err = { "" };
+	struct picture *p = picture_make(f, &err);
+	char *text;
+
+	assert_non_null(p);
+	text = dot ? graph_dot(p, "a \"title\" <b>\\", &err)
+		   : graph_html(p, "a \"title\" <b>\\", &err);
+	assert_non_null(text);
+	picture_free(p);
+	return text;
+}
+
+static void test_golden_dot(void **state)
+{
+	size_t len, want_len;
+	char *json = test_data("topology/graph.json", &len);
+	char *want = test_data("topology/graph.dot", &want_len), *is;
+	struct err err = { "" };
+	struct fabric *f = fabric_parse(json, len, "graph.json", &err);
+	struct picture *p;
+
+	(void)state;
+	assert_non_null(f);
+	p = picture_make(f, &err);
+	assert_non_null(p);
+	is = graph_dot(p, "fabric file two-levels.topo", &err);
+	assert_string_equal(is, want);
+	picture_free(p);
+	fabric_free(f);
+	free(is);
+	free(want);
+	free(json);
+}
+
+static size_t count_kind(const struct picture *p, enum picture_kind kind)
+{
+	size_t count = 0;
+
+	for (size_t i = 0; i < p->box_count; i++)
+		count += p->boxes[i].kind == kind;
+	return count;
+}
+
+static size_t count_used(const struct picture *p)
+{
+	size_t used = 0;
+
+	for (size_t i = 0; i < p->frame_count; i++)
+		used += p->frames[i].used;
+	return used;
+}
+
+static void test_few_switches_stand_alone(void **state)
+{
+	struct fabric *f = make_fabric((struct plan){ 1, 2, 2, 0, 5 });
+	struct picture *p = picture_make(f, NULL);
+
+	(void)state;
+	assert_int_equal(count_kind(p, PICTURE_UNIT), 2);
+	assert_int_equal(count_kind(p, PICTURE_SWITCHES), 2);
+	assert_int_equal(p->edge_count, 4);
+	assert_int_equal(p->fault_count, 0);
+	assert_int_equal(count_used(p), 1); /* an island of one pod is one frame */
+	assert_string_equal(p->boxes[0].names, "n[0000-0004]");
+	assert_string_equal(p->boxes[0].wires, "5 x 400G");
+	picture_free(p);
+	fabric_free(f);
+}
+
+/* 5 120 hosts: a box a unit, one for the spines of a pod, one for the cores. */
+static void test_large_fabric_is_folded(void **state)
+{
+	struct fabric *f = make_fabric((struct plan){ 10, 16, 8, 32, 32 });
+	struct picture *p = picture_make(f, NULL);
+
+	(void)state;
+	assert_int_equal(f->host_count, 5120);
+	assert_int_equal(count_kind(p, PICTURE_UNIT), 160);
+	assert_int_equal(count_kind(p, PICTURE_SWITCHES), 11);
+	assert_int_equal(p->edge_count, 170);
+	assert_int_equal(count_used(p), 11);
+	for (size_t i = 0; i < p->edge_count; i++)
+		if (p->boxes[p->edges[i].lower].kind == PICTURE_UNIT) {
+			assert_string_equal(p->edges[i].wires, "8 x 400G");
+			assert_int_equal(p->boxes[p->edges[i].lower].frame,
+					 p->boxes[p->edges[i].upper].frame);
+		}
+	picture_free(p);
+	fabric_free(f);
+}
+
+static void test_faults_are_told(void **state)
+{
+	struct fabric *f = make_fabric((struct plan){ 1, 2, 2, 0, 5 });
+	struct picture *p;
+
+	(void)state;
+	f->links[0].wire = (struct fabric_wire){ 1, UINT64_C(25000000000), LINK_ACTIVE, true };
+	f->ports[7].wire.state = LINK_INIT;
+	f->ports[9].sw = FABRIC_NONE; /* a dark HCA in unit 1 */
+	p = picture_make(f, NULL);
+	assert_int_equal(p->fault_count, 3);
+	assert_string_equal(p->faults[0].text,
+			    "pod0-leaf0[3] - pod0-spine0[1]: 25G (1x), should be "
+			    "400G (4x)");
+	assert_int_equal(p->faults[0].box, 0);
+	assert_string_equal(p->faults[1].text,
+			    "n0007 mlx5_0:1 - pod0-leaf1[102]: is init, should be active");
+	assert_string_equal(p->faults[2].text, "n0009: no link to pod0-leaf1");
+	assert_true(p->faults[2].missing);
+	assert_int_equal(p->boxes[1].faults, 2);
+	picture_free(p);
+	fabric_free(f);
+}
+
+/* Without a subnet manager all links are in init: that is no fault of a link. */
+static void test_a_fabric_without_manager_is_whole(void **state)
+{
+	struct fabric *f = make_fabric((struct plan){ 1, 2, 2, 0, 5 });
+	struct picture *p;
+
+	(void)state;
+	for (size_t i = 0; i < f->link_count; i++)
+		f->links[i].wire.state = LINK_INIT;
+	for (size_t i = 0; i < f->port_count; i++)
+		f->ports[i].wire.state = LINK_INIT;
+	p = picture_make(f, NULL);
+	assert_int_equal(p->fault_count, 0);
+	picture_free(p);
+	fabric_free(f);
+}
+
+static void test_hostile_texts(void **state)
+{
+	struct fabric *f = make_fabric((struct plan){ 1, 2, 2, 0, 5 });
+	char *dot, *html;
+
+	(void)state;
+	free(f->ports[0].device);
+	f->ports[0].device = strdup("</title><script>alert(1)</script>\"]; evil [\033[2J&lt;\\");
+	f->ports[0].wire.degraded = true;
+	f->missing = calloc(1, sizeof(*f->missing));
+	f->missing[0] = strdup("'><img src=x onerror=alert(2)>");
+	f->missing_count = 1;
+	dot = draw(f, true);
+	html = draw(f, false);
+	assert_null(strstr(html, "<script>alert"));
+	assert_null(strstr(html, "<img"));
+	assert_null(strstr(html, "<b>"));
+	assert_null(strchr(html, '\033'));
+	assert_non_null(strstr(html, "&#60;script&#62;alert(1)"));
+	assert_non_null(strstr(dot, "\\\"]; evil [?[2J&amp;lt;\\\\:1"));
+	assert_non_null(strstr(dot, "label=\"a \\\"title\\\" <b>\\\\\""));
+	free(dot);
+	free(html);
+	fabric_free(f);
+}
+
+/* One file that asks for nothing else. */
+static void test_html_is_alone(void **state)
+{
+	struct fabric *f = make_fabric((struct plan){ 3, 4, 2, 2, 4 });
+	char *html = draw(f, false), *again = draw(f, false);
+
+	(void)state;
+	assert_string_equal(html, again);
+	assert_null(strstr(html, "src="));
+	assert_null(strstr(html, "url("));
+	assert_null(strstr(html, "href=\"h"));
+	assert_non_null(strstr(html, "default-src 'none'"));
+	assert_non_null(strstr(html, "n0047"));
+	free(html);
+	free(again);
+	fabric_free(f);
+}
+
+int main(void)
+{
+	const struct CMUnitTest tests[] = {
+		cmocka_unit_test(test_golden_dot),
+		cmocka_unit_test(test_few_switches_stand_alone),
+		cmocka_unit_test(test_large_fabric_is_folded),
+		cmocka_unit_test(test_faults_are_told),
+		cmocka_unit_test(test_a_fabric_without_manager_is_whole),
+		cmocka_unit_test(test_hostile_texts),
+		cmocka_unit_test(test_html_is_alone),
+	};
+
+	return cmocka_run_group_tests(tests, NULL, NULL);
+}
