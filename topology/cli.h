@@ -32,6 +32,7 @@ int cmd_check(int argc, char **argv);
 int cmd_diff(int argc, char **argv);
 int cmd_apply(int argc, char **argv);
 int cmd_graph(int argc, char **argv);
+int cmd_hints(int argc, char **argv);
 
 /* The end of a command's help. */
 #define EXIT_HELP                                                                                  \

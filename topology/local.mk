@@ -18,6 +18,7 @@ topology_libtopology_la_SOURCES = \
 	topology/graph_dot.c \
 	topology/graph_html.c \
 	topology/groups.c topology/groups.h \
+	topology/hints.c topology/hints.h \
 	topology/ibnetdiscover.c topology/ibnetdiscover.h \
 	topology/input.c topology/input.h \
 	topology/layout.c topology/layout.h \
@@ -51,7 +52,8 @@ topology_libcommands_la_SOURCES = \
 	topology/cmd_conf.c \
 	topology/cmd_diff.c \
 	topology/cmd_discover.c \
-	topology/cmd_graph.c
+	topology/cmd_graph.c \
+	topology/cmd_hints.c
 topology_libcommands_la_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS)
 
 topology_sfabric_topology_SOURCES = \

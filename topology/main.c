@@ -22,6 +22,7 @@ static const char top_help[] =
 	"  apply      checks, installs, lets slurmctld read it, verifies, or puts the old one "
 	"back\n"
 	"  graph      a picture of the fabric\n"
+	"  hints      node features, rank order, --switches, weights\n"
 	"\n"
 	"  -h, --help      this text; behind a command, that command's options\n"
 	"  -V, --version   version\n" EXIT_HELP;
@@ -35,6 +36,7 @@ static const struct {
 	{ "discover", cmd_discover },
 	{ "conf", cmd_conf },
 	{ "graph", cmd_graph },
+	{ "hints", cmd_hints },
 };
 
 int main(int argc, char **argv)

@@ -1,13 +1,14 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * test_topology_tools.c - what sfabric-topology makes of a known fabric beside topology.conf: a
- * picture.
+ * picture, hints.
  *
  * Fabrics are built here as they stand in fabric.json, without a discovery: two or three levels,
  * of any size.
  */
 #include "fabric.h"
 #include "graph.h"
+#include "hints.h"
 #include "picture.h"
 #include "unit.h"
 
@@ -304,6 +305,130 @@ static void test_html_is_alone(void **state)
 	fabric_free(f);
 }
 
+/* Hints. */
+
+static const struct hint_nodes all_hosts = { NULL, 0 };
+
+static void assert_text(char *is, const char *want)
+{
+	assert_non_null(is);
+	assert_string_equal(is, want);
+	free(is);
+}
+
+static void test_features(void **state)
+{
+	struct fabric *f = make_fabric((struct plan){ 2, 1, 1, 1, 2 });
+	char *left_out = NULL;
+
+	(void)state;
+	f->ports[1].rail = 3;
+	f->ports[2].rail = 1;
+	f->ports[3].rail = 1;
+	f->ports[3].wire.state = LINK_DOWN;
+	f->switches[1].plane = 7;
+	assert_text(
+		hints_features(f, all_hosts, FEATURES_SCONTROL, &left_out, NULL),
+		"# Lasts until slurmctld reads slurm.conf again, and replaces the features that "
+		"nodes have:\n# add those to the words here.\n"
+		"scontrol update NodeName='n0000' AvailableFeatures=unit-pod0-leaf0,pod-pod0\n"
+		"scontrol update NodeName='n0001' "
+		"AvailableFeatures=unit-pod0-leaf0,pod-pod0,rail-3\n"
+		"scontrol update NodeName='n0003' AvailableFeatures=unit-pod1-leaf0,pod-pod1\n"
+		"scontrol update NodeName='n0002' "
+		"AvailableFeatures=unit-pod1-leaf0,pod-pod1,rail-1,plane-7\n");
+	assert_string_equal(left_out, "");
+	free(left_out);
+	fabric_free(f);
+}
+
+/* Names that say nothing of the wires: neighbours in the list are neighbours in the fabric. */
+static void test_ranks_follow_the_wires(void **state)
+{
+	struct wanted nodes[] = { { (char *)"x", (char *)"nowhere" },
+				  { (char *)"a", (char *)"n0003" },
+				  { (char *)"b", (char *)"n0000" },
+				  { (char *)"c", (char *)"n0002" },
+				  { (char *)"d", (char *)"n0001" } };
+	const struct hint_nodes wanted = { nodes, 5 };
+	struct fabric *f = make_fabric((struct plan){ 2, 2, 1, 1, 1 });
+	struct rank_options how = { RANKS_LIST, 1, 1 };
+	char *left_out = NULL;
+
+	(void)state;
+	assert_text(hints_ranks(f, wanted, &how, &left_out, NULL), "b,d,c,a,x\n");
+	assert_string_equal(left_out, "x");
+	free(left_out);
+	how = (struct rank_options){ RANKS_HOSTFILE, 2, 1 };
+	assert_text(hints_ranks(f, (struct hint_nodes){ nodes + 1, 2 }, &how, &left_out, NULL),
+		    "b\nb\na\na\n");
+	free(left_out);
+	how = (struct rank_options){ RANKS_RANKFILE, 2, 4 };
+	assert_text(hints_ranks(f, (struct hint_nodes){ nodes + 1, 2 }, &how, &left_out, NULL),
+		    "rank 0=b slot=0-3\nrank 1=b slot=4-7\nrank 2=a slot=0-3\nrank 3=a slot=4-7\n");
+	free(left_out);
+	fabric_free(f);
+}
+
+static void test_switches(void **state)
+{
+	struct fabric *f = make_fabric((struct plan){ 2, 10, 1, 1, 4 });
+	char *left_out = NULL, *text = hints_switches(f, all_hosts, 90, &left_out, NULL);
+
+	(void)state;
+	assert_non_null(text);
+	assert_non_null(strstr(text, "\n      1       4   --switches=1@1:30\n"
+				     "      5       8   --switches=2@1:30\n"));
+	assert_non_null(strstr(text, "     61      64   --switches=16@1:30\n"
+				     "     65      80   --switches=20@1:30\n"));
+	assert_null(strstr(text, "81"));
+	free(text);
+	free(left_out);
+	fabric_free(f);
+}
+
+static void test_weights_never_against_topology(void **state)
+{
+	struct fabric *f = make_fabric((struct plan){ 2, 2, 1, 1, 2 });
+	struct fabric_island *islands = calloc(2, sizeof(*islands));
+	char *left_out = NULL, *text = hints_weights(f, all_hosts, false, &left_out, NULL);
+
+	(void)state;
+	assert_null(strstr(text, "NodeName"));
+	free(text);
+	free(left_out);
+	islands[0] = f->islands[0];
+	islands[1].name = strdup("small");
+	free(f->islands);
+	f->islands = islands;
+	f->island_count = 2;
+	f->pods[1].island = 1;
+	f->hosts[7].unit = FABRIC_NONE;
+	text = hints_weights(f, all_hosts, false, &left_out, NULL);
+	assert_non_null(strstr(text, "NodeName=n[0004-0006] Weight=1\n"
+				     "NodeName=n[0000-0003] Weight=2\n"));
+	assert_string_equal(left_out, "n0007");
+	free(text);
+	free(left_out);
+	fabric_free(f);
+}
+
+static void test_no_hints_without_hosts(void **state)
+{
+	struct wanted stranger = { (char *)"x", (char *)"x" };
+	struct fabric *f = make_fabric((struct plan){ 1, 1, 1, 0, 1 });
+	struct err err = { "" };
+	char *left_out = NULL;
+
+	(void)state;
+	assert_null(hints_features(f, (struct hint_nodes){ &stranger, 1 }, FEATURES_CONF, &left_out,
+				   &err));
+	assert_int_equal(errno, ENODATA);
+	assert_string_equal(left_out, "x");
+	free(left_out);
+	fabric_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -314,6 +439,11 @@ int main(void)
 		cmocka_unit_test(test_a_fabric_without_manager_is_whole),
 		cmocka_unit_test(test_hostile_texts),
 		cmocka_unit_test(test_html_is_alone),
+		cmocka_unit_test(test_features),
+		cmocka_unit_test(test_ranks_follow_the_wires),
+		cmocka_unit_test(test_switches),
+		cmocka_unit_test(test_weights_never_against_topology),
+		cmocka_unit_test(test_no_hints_without_hosts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
