@@ -135,7 +135,8 @@ tests_unit_test_timeline_CPPFLAGS = $(UNIT_CPPFLAGS) $(SQLITE_CFLAGS)
 tests_unit_test_timeline_LDADD = spank/libagent.la $(UNIT_LIBS)
 tests_unit_test_topology_SOURCES = tests/unit/test_topology.c
 tests_unit_test_topology_CPPFLAGS = $(UNIT_CPPFLAGS)
-tests_unit_test_topology_LDADD = topology/libcommands.la topology/libtopology.la $(UNIT_LIBS)
+tests_unit_test_topology_LDADD = topology/libcommands.la topology/libtopology.la \
+	spank/libwire.la $(UNIT_LIBS)
 tests_unit_test_topology_conf_SOURCES = tests/unit/test_topology_conf.c
 tests_unit_test_topology_conf_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_topology_conf_LDADD = topology/libtopology.la $(UNIT_LIBS)

@@ -33,6 +33,7 @@ int cmd_diff(int argc, char **argv);
 int cmd_apply(int argc, char **argv);
 int cmd_graph(int argc, char **argv);
 int cmd_hints(int argc, char **argv);
+int cmd_watch(int argc, char **argv);
 
 /* The end of a command's help. */
 #define EXIT_HELP                                                                                  \

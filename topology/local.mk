@@ -39,6 +39,7 @@ topology_libtopology_la_SOURCES = \
 	topology/subnet.c topology/subnet.h \
 	topology/tree_conf.c topology/tree_conf.h \
 	topology/wanted.c topology/wanted.h \
+	topology/watch.c topology/watch.h \
 	topology/yaml_conf.c topology/yaml_conf.h
 topology_libtopology_la_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS) $(YAML_CFLAGS)
 topology_libtopology_la_LIBADD = $(IBNETDISC_LIBS) $(YAML_LIBS)
@@ -53,8 +54,10 @@ topology_libcommands_la_SOURCES = \
 	topology/cmd_diff.c \
 	topology/cmd_discover.c \
 	topology/cmd_graph.c \
-	topology/cmd_hints.c
-topology_libcommands_la_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS)
+	topology/cmd_hints.c \
+	topology/cmd_watch.c \
+	topology/watch_live.c topology/watch_live.h
+topology_libcommands_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/spank $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS)
 
 topology_sfabric_topology_SOURCES = \
 	topology/main.c \
@@ -63,6 +66,6 @@ topology_sfabric_topology_SOURCES = \
 	topology/overhear.c topology/overhear.h
 topology_sfabric_topology_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS)
 topology_sfabric_topology_LDADD = topology/libcommands.la topology/libtopology.la \
-	include/libhosts.la include/libcore.la $(IBNETDISC_LIBS)
+	spank/libwire.la include/libhosts.la include/libcore.la $(IBNETDISC_LIBS)
 
 dist_man_MANS += topology/sfabric-topology.8

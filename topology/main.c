@@ -23,6 +23,7 @@ static const char top_help[] =
 	"back\n"
 	"  graph      a picture of the fabric\n"
 	"  hints      node features, rank order, --switches, weights\n"
+	"  watch      error counters of switch ports\n"
 	"\n"
 	"  -h, --help      this text; behind a command, that command's options\n"
 	"  -V, --version   version\n" EXIT_HELP;
@@ -37,6 +38,7 @@ static const struct {
 	{ "conf", cmd_conf },
 	{ "graph", cmd_graph },
 	{ "hints", cmd_hints },
+	{ "watch", cmd_watch },
 };
 
 int main(int argc, char **argv)

@@ -1,7 +1,7 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
  * test_topology_tools.c - what sfabric-topology makes of a known fabric beside topology.conf: a
- * picture, hints.
+ * picture, hints, and events of its ports.
  *
  * Fabrics are built here as they stand in fabric.json, without a discovery: two or three levels,
  * of any size.
@@ -11,6 +11,7 @@
 #include "hints.h"
 #include "picture.h"
 #include "unit.h"
+#include "watch.h"
 
 static char *name(const char *fmt, size_t a, size_t b)
 {
@@ -429,6 +430,127 @@ static void test_no_hints_without_hosts(void **state)
 	fabric_free(f);
 }
 
+/* Watch. */
+
+#define SECOND INT64_C(1000000000)
+#define START INT64_C(1700000000000000000)
+
+static struct watch_reading reading(uint64_t sw, int port, int64_t second, uint32_t symbols)
+{
+	struct watch_reading r = { .sw = sw,
+				   .port = port,
+				   .read = true,
+				   .time_ns = START + second * SECOND,
+				   .mono_ns = (second + 1) * SECOND,
+				   .half_ns = 500000 };
+
+	r.value[WATCH_SYMBOL_ERRORS] = symbols;
+	return r;
+}
+
+/* One port, one round; the events' count, the first one in *event. */
+static size_t take_one(struct watch *w, struct watch_reading r, struct watch_event *event)
+{
+	struct watch_event *events;
+	size_t count;
+
+	assert_int_equal(watch_take(w, &r, 1, 1000000, &events, &count), 0);
+	if (count)
+		*event = events[0];
+	free(events);
+	return count;
+}
+
+static void test_watch_deltas(void **state)
+{
+	struct fabric *f = make_fabric((struct plan){ 1, 2, 1, 0, 1 });
+	struct watch *w = watch_new(f);
+	struct watch_event e;
+
+	(void)state;
+	assert_int_equal(take_one(w, reading(0x100, 100, 0, 5), &e), 0); /* where it stands */
+	assert_int_equal(take_one(w, reading(0x100, 100, 60, 5), &e), 0);
+	assert_int_equal(take_one(w, reading(0x100, 100, 120, 12), &e), 1);
+	assert_int_equal(e.delta, 7);
+	assert_int_equal(e.interval_ns, 60 * SECOND);
+	assert_int_equal(e.error_ns, 1500000);
+	assert_text(watch_event_text(w, &e),
+		    "2023-11-14T22:15:20.000Z pod0-leaf0[100] symbol_errors +7 in 60.000 s (clock "
+		    "+-1.500 ms), link to n0000 mlx5_0:1");
+	watch_free(w);
+	fabric_free(f);
+}
+
+static void test_watch_resets_and_ends(void **state)
+{
+	struct watch *w = watch_new(NULL);
+	struct watch_reading unread = { .sw = 1, .port = 2 };
+	struct watch_event e;
+	char *text;
+
+	(void)state;
+	take_one(w, reading(1, 2, 0, 100), &e);
+	assert_int_equal(take_one(w, reading(1, 2, 60, 3), &e),
+			 0); /* reset: unknown, not negative */
+	assert_int_equal(take_one(w, reading(1, 2, 120, 65535), &e), 1);
+	assert_true(e.saturated);
+	assert_int_equal(e.delta, 0);
+	assert_int_equal(take_one(w, reading(1, 2, 180, 65535), &e), 0);
+	text = watch_prometheus(w);
+	assert_null(strstr(text, "errors_total{"));
+	assert_non_null(strstr(text, "saturated{switch=\"0x0000000000000001\",guid=\"0x"));
+	free(text);
+	assert_int_equal(take_one(w, reading(1, 2, 240, 1), &e), 0);
+	assert_int_equal(take_one(w, unread, &e), 0);
+	assert_int_equal(take_one(w, reading(1, 2, 360, 4), &e), 1); /* over both intervals */
+	assert_int_equal(e.delta, 3);
+	assert_int_equal(e.interval_ns, 120 * SECOND);
+	watch_free(w);
+}
+
+static void test_watch_texts(void **state)
+{
+	struct fabric *f = make_fabric((struct plan){ 1, 2, 1, 0, 1 });
+	struct watch_reading first[] = { reading(0x101, 3, 0, 0), reading(0x100, 100, 0, 0) };
+	struct watch_reading second[] = { reading(0x101, 3, 60, 2), reading(0x100, 100, 60, 9) };
+	struct watch *w = watch_new(f);
+	struct watch_event *events;
+	char *text;
+	size_t count;
+
+	(void)state;
+	free(f->hosts[0].name);
+	f->hosts[0].name = strdup("a\"b\\c\nd");
+	second[1].value[WATCH_LINK_DOWNED] = 255;
+	watch_take(w, first, 2, -1, &events, &count);
+	free(events);
+	watch_take(w, second, 2, -1, &events, &count);
+	assert_int_equal(count, 3);
+	assert_int_equal(events[0].sw, 0x100); /* sorted */
+	text = watch_prometheus(w);
+	assert_non_null(strstr(text, "sfabric_switch_port_errors_total{switch=\"pod0-leaf0\",guid="
+				     "\"0x0000000000000100\",port=\"100\",peer_host=\"a\\\"b\\\\c?d"
+				     "\",counter=\"symbol_errors\"} 9\n"));
+	assert_non_null(strstr(text, "sfabric_watch_unread_ports 0\n"));
+	free(text);
+	assert_text(watch_event_json(w, &events[2]),
+		    "{\"time_ns\":1700000060000000000,\"interval_ns\":60000000000,\"switch\":"
+		    "\"pod0-leaf1\",\"switch_guid\":\"0x0000000000000101\",\"port\":3,\"counter\":"
+		    "\"symbol_errors\",\"delta\":2,\"peer\":{\"switch\":\"pod0-spine0\",\"guid\":"
+		    "\"0x0000000000000102\",\"port\":2}}\n");
+	assert_text(
+		watch_message(w, "watch on n1", events, count),
+		"{\"format\":\"slurm-fabric/observations\",\"version\":1,\"ports\":[{\"switch\":"
+		"\"0x0000000000000100\",\"name\":\"pod0-leaf0\",\"switch_port\":100,\"port\":"
+		"\"0x0000000000010001\",\"counters\":{\"symbol_errors\":9}},{\"switch\":"
+		"\"0x0000000000000101\",\"name\":\"pod0-leaf1\",\"switch_port\":3,\"counters\":"
+		"{\"symbol_errors\":2}}],\"by\":\"watch on n1\",\"since_ns\":1700000000000000000,"
+		"\"until_ns\":1700000060000000000,\"unread\":[]}");
+	free(events);
+	watch_free(w);
+	fabric_free(f);
+}
+
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
@@ -444,6 +566,9 @@ int main(void)
 		cmocka_unit_test(test_switches),
 		cmocka_unit_test(test_weights_never_against_topology),
 		cmocka_unit_test(test_no_hints_without_hosts),
+		cmocka_unit_test(test_watch_deltas),
+		cmocka_unit_test(test_watch_resets_and_ends),
+		cmocka_unit_test(test_watch_texts),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
