@@ -59,6 +59,16 @@ static int check_interval(cfg_t *cfg, cfg_opt_t *opt)
 	return -1;
 }
 
+static int check_intervals(cfg_t *cfg, cfg_opt_t *opt)
+{
+	long int n = cfg_opt_getnint(opt, 0);
+
+	if (n >= 1 && n <= 10000)
+		return 0;
+	cfg_error(cfg, "%s = %ld: a number from 1 to 10000 is needed", opt->name, n);
+	return -1;
+}
+
 static int check_size(cfg_t *cfg, cfg_opt_t *opt)
 {
 	const char *text = cfg_opt_getnstr(opt, 0);
@@ -146,6 +156,9 @@ static cfg_opt_t keys[] = {
 	CFG_STR_LIST("port_deny", "{}", CFGF_NONE),
 	CFG_BOOL("ethernet", cfg_false, CFGF_NONE),
 	CFG_STR("gres_order", "minor", CFGF_NONE),
+	CFG_INT("suspect_after", 2, CFGF_NONE),
+	CFG_INT("clear_after", 10, CFGF_NONE),
+	CFG_STR("suspect_for", "1h", CFGF_NONE),
 	CFG_SEC("class", class_keys, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES),
 	CFG_END(),
 };
@@ -160,6 +173,8 @@ static const struct {
 	{ "sample_max", check_interval },   { "spool_max", check_size },
 	{ "gres_order", check_gres_order }, { "class|wait", check_interval },
 	{ "server", check_server },	    { "class", check_class },
+	{ "suspect_after", check_intervals }, { "clear_after", check_intervals },
+	{ "suspect_for", check_interval },
 };
 
 void conf_free(struct conf *c)
@@ -337,6 +352,9 @@ static int copy_keys(cfg_t *cfg, struct conf *c)
 	c->port_deny = copy_list(cfg, "port_deny", &c->port_deny_count, &rc);
 	c->ethernet = cfg_getbool(cfg, "ethernet");
 	c->gres_order = copy_string(cfg, "gres_order", &rc);
+	c->suspect_after = (unsigned int)cfg_getint(cfg, "suspect_after");
+	c->clear_after = (unsigned int)cfg_getint(cfg, "clear_after");
+	c->suspect_for_ns = get_interval(cfg, "suspect_for");
 	copy_classes(cfg, c, &rc);
 	return rc;
 }

@@ -51,6 +51,10 @@ struct conf {
 	bool ethernet;   /* RoCE ports are fabric ports */
 	char *gres_order; /* "minor" or "pci": what Slurm's gres index follows */
 
+	/* which ports are suspect */
+	unsigned int suspect_after, clear_after; /* intervals with errors, and without */
+	int64_t suspect_for_ns;			 /* since the last error */
+
 	/* placement */
 	struct conf_class *classes; /* any and compact are always there */
 	size_t class_count;

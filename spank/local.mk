@@ -59,11 +59,13 @@ CLEANFILES += $(EXTRA_LTLIBRARIES)
 spank_libservice_la_SOURCES = \
 	spank/server/fields.c spank/server/fields.h \
 	spank/server/fold.c spank/server/fold.h \
+	spank/server/marks.c spank/server/marks.h \
 	spank/server/service.c spank/server/service.h \
 	spank/server/slurm_call.c spank/server/slurm_call.h \
 	spank/server/store.c spank/server/store.h \
 	spank/server/story.c spank/server/story.h \
-	spank/server/take.c spank/server/take.h
+	spank/server/take.c spank/server/take.h \
+	spank/server/take_health.c spank/server/take_health.h
 spank_libservice_la_CPPFLAGS = $(SERVICE_CPPFLAGS)
 spank_libservice_la_LIBADD = include/libhosts.la include/libcore.la $(SQLITE_LIBS) -lpthread
 

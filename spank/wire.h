@@ -11,7 +11,8 @@
  * anything but EMUNGE_SUCCESS is a refusal.
  *
  * Paths: POST /v1/begin {"job","step","uid","node","node_index","node_count","class"?,"began_ns"},
- * /v1/map (contract map), /v1/record (contract record). Replies to POST are {"status"} and
+ * /v1/map (contract map), /v1/record (contract record), /v1/health (what was seen at switch ports:
+ * topology/watch.h; its reply also has "ports"). Replies to POST are {"status"} and
  * {"received_ns","sent_ns"} (the server's clock) or {"error"}; the request's own clock is in its
  * munge encode time and the caller's stopwatch. GET /v1/jobs/JOBID (story), GET /v1/maps/NODE
  * (contract map joined with the fabric). Statuses: 2xx after the commit is on disk; 4xx never to be

@@ -22,6 +22,7 @@ check_PROGRAMS += \
 	tests/unit/test_local \
 	tests/unit/test_machine \
 	tests/unit/test_map \
+	tests/unit/test_marks \
 	tests/unit/test_options \
 	tests/unit/test_packet \
 	tests/unit/test_place \
@@ -84,6 +85,9 @@ tests_unit_test_machine_LDADD = spank/libmap.la $(UNIT_LIBS)
 tests_unit_test_map_SOURCES = tests/unit/test_map.c
 tests_unit_test_map_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_map_LDADD = $(UNIT_LIBS)
+tests_unit_test_marks_SOURCES = tests/unit/test_marks.c
+tests_unit_test_marks_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_marks_LDADD = spank/libserver.la $(UNIT_LIBS)
 tests_unit_test_options_SOURCES = tests/unit/test_options.c spank/plugin/syntax.c select/classes.c
 tests_unit_test_options_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_options_LDADD = $(UNIT_LIBS)

@@ -179,7 +179,7 @@ static int deliver(void *local, enum spool_kind kind, const char *json, int time
 
 	if (rc < 0)
 		return rc;
-	rc = take_message(&l->service, spool_path_of(kind), json, io_now_ns(), err);
+	rc = take_message(&l->service, spool_path_of(kind), json, io_now_ns(), NULL, err);
 	reply->status = rc < 0 ? take_http_status(rc) : 200;
 	return 0;
 }

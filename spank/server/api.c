@@ -55,13 +55,10 @@ static int open_credential(const struct service *s, const char *credential, cons
 
 /* ---- POST ---- */
 
-static json_object *times_object(int64_t received_ns)
+static void put_times(json_object *object, int64_t received_ns)
 {
-	json_object *object = json_object_new_object();
-
 	json_put_int(object, "received_ns", received_ns);
 	json_put_int(object, "sent_ns", io_now_ns());
-	return object;
 }
 
 /* For root of a node: what the answer says of its message must come from nobody else. */
@@ -88,7 +85,7 @@ static void reply_sealed(const struct service *s, const char *path, struct http_
 
 /* *uid: who sent it, -1 while that is not proven. */
 static int take_post(struct service *s, const struct http_request *q, int64_t now_ns, uid_t *uid,
-		     struct err *err)
+		     json_object *answer, struct err *err)
 {
 	char *json = NULL;
 	int rc = open_credential(s, q->body, "POST", q->path, uid, &json, err);
@@ -98,7 +95,7 @@ static int take_post(struct service *s, const struct http_request *q, int64_t no
 	else if (*uid != 0)
 		rc = err_set(err, EPERM, "only root of a node may tell, not uid %u",
 			     (unsigned int)*uid);
-	rc = rc ? rc : take_message(s, q->path, json, now_ns, err);
+	rc = rc ? rc : take_message(s, q->path, json, now_ns, answer, err);
 	free(json);
 	return rc;
 }
@@ -120,8 +117,14 @@ static void handle_post(struct service *s, const struct http_request *q, struct 
 		reply_error(reply, 503, "switched off");
 		return;
 	}
-	rc = take_post(s, q, now_ns, &uid, &err);
-	object = rc < 0 ? error_object(err.text) : times_object(now_ns);
+	object = json_object_new_object();
+	rc = take_post(s, q, now_ns, &uid, object, &err);
+	if (rc < 0) {
+		json_object_put(object);
+		object = error_object(err.text);
+	} else {
+		put_times(object, now_ns);
+	}
 	status = rc < 0 ? take_http_status(rc) : 200;
 	if (uid == 0)
 		reply_sealed(s, q->path, reply, status, object);

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "io.h"
+#include "marks.h"
 #include "slurm_call.h"
 #include "text.h"
 
@@ -53,6 +54,7 @@ int service_init(struct service *s, const struct service_with *with, struct err 
 	pthread_mutex_init(&s->reload, NULL);
 	pthread_mutex_init(&s->bell_lock, NULL);
 	sem_init(&s->stories, 0, SERVICE_STORIES);
+	pthread_mutex_init(&s->marks_lock, NULL);
 	pthread_mutex_init(&s->users.lock, NULL);
 	pthread_condattr_init(&attr);
 	pthread_condattr_setclock(&attr, CLOCK_MONOTONIC);
@@ -78,6 +80,8 @@ void service_clear(struct service *s)
 	pthread_mutex_destroy(&s->bell_lock);
 	pthread_mutex_destroy(&s->users.lock);
 	sem_destroy(&s->stories);
+	marks_free(s->marks);
+	pthread_mutex_destroy(&s->marks_lock);
 	pthread_mutex_destroy(&s->reload);
 	pthread_rwlock_destroy(&s->fabric_lock);
 }

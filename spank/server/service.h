@@ -24,6 +24,8 @@
 #include "store.h"
 #include "story.h"
 
+struct marks;
+
 #define SERVICE_STORIES 2 /* made at a time for those who ask: the other threads go on taking */
 #define SERVICE_USERS 64
 
@@ -65,6 +67,8 @@ struct service {
 	bool fabric_known; /* fabric_seen holds, or the file was missing */
 
 	sem_t stories;
+	pthread_mutex_t marks_lock;
+	struct marks *marks; /* NULL: health.json was not read yet */
 	struct service_users users;
 
 	pthread_mutex_t bell_lock;

@@ -14,8 +14,10 @@
 
 #include "json.h"
 #include "map.h"
+#include "marks.h"
 #include "packet.h"
 #include "record.h"
+#include "take_health.h"
 #include "text.h"
 
 #define MAX_NODES 1000000
@@ -53,12 +55,13 @@ static int read_begin(json_object *object, struct store_begin *b, struct err *er
 }
 
 static int take_begin(struct service *s, json_object *object, const char *json, int64_t now_ns,
-		      struct err *err)
+		      json_object *answer, struct err *err)
 {
 	struct store_begin b;
 	int rc = read_begin(object, &b, err);
 
 	(void)json;
+	(void)answer;
 	if (rc < 0)
 		return rc;
 	rc = store_put_begin(s->store, &b, now_ns, err);
@@ -67,12 +70,13 @@ static int take_begin(struct service *s, json_object *object, const char *json, 
 }
 
 static int take_map(struct service *s, json_object *object, const char *json, int64_t now_ns,
-		    struct err *err)
+		    json_object *answer, struct err *err)
 {
 	struct map *m = map_from_json(object, "map", err);
 	int rc;
 
 	(void)json;
+	(void)answer;
 	if (!m)
 		return -errno;
 	if (valid_node(m->host)) {
@@ -98,11 +102,12 @@ static bool may_lead(const struct service *s, const struct record *r)
 }
 
 static int take_record(struct service *s, json_object *object, const char *json, int64_t now_ns,
-		       struct err *err)
+		       json_object *answer, struct err *err)
 {
 	struct record *r = record_from_json(object, "record", err);
 	int rc;
 
+	(void)answer;
 	if (!r)
 		return -errno;
 	if (strlen(json) > RECORD_MAX_BYTES)
@@ -138,16 +143,26 @@ static int check_version(json_object *object, const char *path, int version, str
 	return 0;
 }
 
+static int take_observations(struct service *s, json_object *object, const char *json,
+			     int64_t now_ns, json_object *answer, struct err *err)
+{
+	(void)json;
+	if (s->with.node)
+		return err_set(err, EINVAL, "health: there is no sfabricctld here");
+	return take_health(s, object, now_ns, answer, err);
+}
+
 static const struct message {
 	const char *path;
 	int version;
 	bool rings; /* a map changes no job by itself */
 	int (*take)(struct service *s, json_object *object, const char *json, int64_t now_ns,
-		    struct err *err);
+		    json_object *answer, struct err *err);
 } messages[] = {
 	{ "/v1/begin", 0, true, take_begin },
 	{ "/v1/map", MAP_VERSION, false, take_map },
 	{ "/v1/record", RECORD_VERSION, true, take_record },
+	{ "/v1/health", MARKS_VERSION, false, take_observations },
 };
 
 static const struct message *find_message(const char *path)
@@ -164,7 +179,7 @@ bool take_knows(const char *path)
 }
 
 int take_message(struct service *s, const char *path, const char *json, int64_t now_ns,
-		 struct err *err)
+		 json_object *answer, struct err *err)
 {
 	const struct message *m = find_message(path);
 	json_object *object = m ? json_parse(json, strlen(json), path + strlen("/v1/"), err) : NULL;
@@ -173,7 +188,7 @@ int take_message(struct service *s, const char *path, const char *json, int64_t 
 	if (!m)
 		return err_set(err, EINVAL, "%s: no message has this path", path);
 	rc = object ? check_version(object, path, m->version, err) : -errno;
-	rc = rc ? rc : m->take(s, object, json, now_ns, err);
+	rc = rc ? rc : m->take(s, object, json, now_ns, answer, err);
 	json_object_put(object);
 	if (rc == 0 && m->rings)
 		service_ring(s, false);
