@@ -1,8 +1,14 @@
 # SPDX-License-Identifier: GPL-2.0-or-later
 man_MANS += contrib/fabric.conf.5
 GENERATED += contrib/fabric.conf.5
-nodist_systemdunit_DATA = contrib/systemd/sfabricctld.service contrib/systemd/sfabricd.service
-dist_systemdunit_DATA = contrib/systemd/sfabricd.socket
+nodist_systemdunit_DATA = \
+	contrib/systemd/sfabric-topology-discover.service \
+	contrib/systemd/sfabric-topology-watch.service \
+	contrib/systemd/sfabricctld.service \
+	contrib/systemd/sfabricd.service
+dist_systemdunit_DATA = \
+	contrib/systemd/sfabric-topology-discover.timer \
+	contrib/systemd/sfabricd.socket
 GENERATED += $(nodist_systemdunit_DATA)
 exampledir = $(docdir)/examples
 dist_example_DATA = contrib/fabric.conf contrib/plugstack.conf
@@ -46,6 +52,7 @@ EXTRA_DIST += \
 	contrib/packaging/debian/slurm-fabric-slurmctld.prerm \
 	contrib/packaging/debian/slurm-fabric-topology.dirs \
 	contrib/packaging/debian/slurm-fabric-topology.install \
+	contrib/packaging/debian/slurm-fabric-topology.prerm \
 	contrib/packaging/debian/source/format
 
 # Debian packages for the Slurm that configure saw, in deb/ of the build tree. DEB_FLAGS are
