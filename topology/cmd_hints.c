@@ -10,6 +10,7 @@
 #include "cli.h"
 #include "conf.h"
 #include "hints.h"
+#include "hints_gres.h"
 #include "io.h"
 #include "text.h"
 #include "wanted.h"
@@ -22,6 +23,7 @@ static const char hints_help[] =
 	"  ranks      the nodes of a job in an order that follows the wires\n"
 	"  switches   --switches by job size\n"
 	"  weights    node weights, where they don't work against the topology\n"
+	"  gres       gres.conf's lines of GPUs, from node maps\n"
 	"\n"
 	"      --format FORMAT    features: conf (lines of slurm.conf; default) or scontrol;\n"
 	"                         ranks: hostfile (for SLURM_HOSTFILE; default), rankfile (Open "
@@ -31,6 +33,10 @@ static const char hints_help[] =
 	"      --cpus N           ranks, rankfile: so many cores for each task (1)\n"
 	"      --job ID           ranks: the nodes of this job, which must be running\n"
 	"      --flat             weights: for a cluster without a topology plugin\n"
+	"      --map FILE         gres: a node's map, as sfabric map --json writes it; can be "
+	"repeated\n"
+	"      --cores S:C[:N]    gres: nodes have S sockets of C cores and N NUMA nodes (1) each\n"
+	"      --links N          gres: N NVLinks between each two GPUs\n"
 	"      --nodes LIST       only these hosts (a Slurm host list); slurm: the nodes of\n"
 	"                         slurm.conf; all: every host (default)\n"
 	"      --slurm-conf FILE  for --nodes slurm; default: where fabric.conf or Slurm has it\n"
@@ -42,7 +48,16 @@ static const char hints_help[] =
 	"      --accept-partial   write also when something is known to be missing\n"
 	"  -h, --help             this text\n" EXIT_HELP;
 
-enum { OPT_FORMAT = OPT_OWN, OPT_TASKS, OPT_CPUS, OPT_JOB, OPT_FLAT };
+enum {
+	OPT_FORMAT = OPT_OWN,
+	OPT_TASKS,
+	OPT_CPUS,
+	OPT_JOB,
+	OPT_FLAT,
+	OPT_MAP,
+	OPT_CORES,
+	OPT_LINKS
+};
 
 static const struct option hints_options[] = {
 	DISCOVERY_OPTIONS,
@@ -52,6 +67,9 @@ static const struct option hints_options[] = {
 	{ "cpus", required_argument, NULL, OPT_CPUS },
 	{ "job", required_argument, NULL, OPT_JOB },
 	{ "flat", no_argument, NULL, OPT_FLAT },
+	{ "map", required_argument, NULL, OPT_MAP },
+	{ "cores", required_argument, NULL, OPT_CORES },
+	{ "links", required_argument, NULL, OPT_LINKS },
 	{ "nodes", required_argument, NULL, OPT_NODES },
 	{ "slurm-conf", required_argument, NULL, OPT_SLURM_CONF },
 	{ "output", required_argument, NULL, 'o' },
@@ -59,8 +77,8 @@ static const struct option hints_options[] = {
 	{ NULL, 0, NULL, 0 },
 };
 
-enum kind { FEATURES, RANKS, SWITCHES, WEIGHTS, KINDS };
-static const char *const kind_names[KINDS] = { "features", "ranks", "switches", "weights" };
+enum kind { FEATURES, RANKS, SWITCHES, WEIGHTS, GRES, KINDS };
+static const char *const kind_names[KINDS] = { "features", "ranks", "switches", "weights", "gres" };
 
 struct hints_options {
 	enum kind kind;
@@ -69,7 +87,32 @@ struct hints_options {
 	struct rank_options ranks;
 	unsigned job; /* 0: none */
 	bool flat;
+	struct gres_layout layout;
+	struct map **maps;
+	size_t map_count;
 };
+
+/* --map; false after saying what is wrong. */
+static bool take_map(struct hints_options *h)
+{
+	struct map **more = reallocarray(h->maps, h->map_count + 1, sizeof(struct map *));
+	struct err err = { "out of memory" };
+	char *text = NULL;
+	size_t len;
+
+	if (more)
+		h->maps = more;
+	if (more && io_read(optarg, MAP_MAX_BYTES, &text, &len, &err) == 0) {
+		more[h->map_count] = map_parse(text, len, optarg, &err);
+		free(text);
+		if (more[h->map_count]) {
+			h->map_count++;
+			return true;
+		}
+	}
+	say("--map: %s", err.text);
+	return false;
+}
 
 static bool take(int c, void *own)
 {
@@ -85,6 +128,17 @@ static bool take(int c, void *own)
 		return number("--cpus", optarg, 100000, &h->ranks.cpus);
 	case OPT_JOB:
 		return number("--job", optarg, INT32_MAX, &h->job);
+	case OPT_MAP:
+		return take_map(h);
+	case OPT_CORES:
+		if (gres_layout_parse(optarg, &h->layout))
+			return true;
+		say("--cores takes sockets, cores and NUMA nodes of one such as 2:56 or 2:56:4, "
+		    "not \"%s\"",
+		    optarg);
+		return false;
+	case OPT_LINKS:
+		return number("--links", optarg, 1000, &h->layout.links);
 	default:
 		return h->flat = true;
 	}
@@ -130,6 +184,10 @@ static bool check_kind(struct hints_options *h, const struct options *o)
 		say("--job, --tasks and --cpus are for ranks");
 	else if (h->kind != WEIGHTS && h->flat)
 		say("--flat is for weights");
+	else if ((h->kind == GRES) != (h->map_count > 0))
+		say("%s", h->kind == GRES ? "gres needs --map" : "--map is for gres");
+	else if (h->kind != GRES && (h->layout.sockets || h->layout.links))
+		say("--cores and --links are for gres");
 	else if (h->kind == RANKS && !h->job && !o->nodes)
 		say("ranks needs --nodes or --job");
 	else if (h->job && o->nodes)
@@ -215,27 +273,51 @@ static int write_hints(const struct hints_options *h, const struct options *o, s
 	return status;
 }
 
+/* Needs no fabric: maps say all. */
+static int write_gres(const struct hints_options *h, const struct options *o, struct outcome *out)
+{
+	struct err err = { "" };
+	char *text = hints_gres((const struct map *const *)h->maps, h->map_count, &h->layout, &err);
+	int status = text ? write_text(o, text, &out->changed) : FAILED;
+
+	if (!text)
+		say("%s", err.text);
+	free(text);
+	return status;
+}
+
+static int run(struct hints_options *h, struct options *o, struct outcome *out)
+{
+	struct wanted_list wanted = { 0 };
+	int status = check_output(o);
+
+	if (status == DONE && h->kind == GRES)
+		return write_gres(h, o, out);
+	if (status == DONE)
+		status = h->job ? job_nodes(h->job, &wanted) : read_nodes(o, &wanted);
+	if (status == DONE)
+		status = o->from_count ? discover(o, out) : read_fabric(o, out);
+	if (status == DONE)
+		status = judge(o, out);
+	if (status == DONE)
+		status = write_hints(h, o, out, &wanted);
+	wanted_clear(&wanted);
+	return status;
+}
+
 int cmd_hints(int argc, char **argv)
 {
 	struct hints_options h = { .ranks = { .tasks = 1, .cpus = 1 } };
 	struct outcome out = { .command = "hints" };
-	struct wanted_list wanted = { 0 };
 	struct options o;
 	int status;
 
-	if (!read_options(&hints_command, argc, argv, &o, &h, &status))
-		return status;
-	if (!check_kind(&h, &o))
-		return WRONG_USE;
-	status = h.job ? job_nodes(h.job, &wanted) : read_nodes(&o, &wanted);
-	if (status == DONE)
-		status = check_output(&o);
-	if (status == DONE)
-		status = o.from_count ? discover(&o, &out) : read_fabric(&o, &out);
-	if (status == DONE)
-		status = judge(&o, &out);
-	if (status == DONE)
-		status = write_hints(&h, &o, &out, &wanted);
-	wanted_clear(&wanted);
-	return finish(&o, &out, status);
+	if (read_options(&hints_command, argc, argv, &o, &h, &status)) {
+		status = check_kind(&h, &o) ? run(&h, &o, &out) : WRONG_USE;
+		status = finish(&o, &out, status);
+	}
+	for (size_t i = 0; i < h.map_count; i++)
+		map_free(h.maps[i]);
+	free(h.maps);
+	return status;
 }

@@ -19,6 +19,7 @@ topology_libtopology_la_SOURCES = \
 	topology/graph_html.c \
 	topology/groups.c topology/groups.h \
 	topology/hints.c topology/hints.h \
+	topology/hints_gres.c topology/hints_gres.h \
 	topology/ibnetdiscover.c topology/ibnetdiscover.h \
 	topology/input.c topology/input.h \
 	topology/layout.c topology/layout.h \

@@ -22,7 +22,7 @@ static const char top_help[] =
 	"  apply      checks, installs, lets slurmctld read it, verifies, or puts the old one "
 	"back\n"
 	"  graph      a picture of the fabric\n"
-	"  hints      node features, rank order, --switches, weights\n"
+	"  hints      node features, rank order, --switches, weights, gres.conf\n"
 	"  watch      error counters of switch ports\n"
 	"\n"
 	"  -h, --help      this text; behind a command, that command's options\n"

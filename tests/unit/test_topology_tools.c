@@ -9,6 +9,7 @@
 #include "fabric.h"
 #include "graph.h"
 #include "hints.h"
+#include "hints_gres.h"
 #include "picture.h"
 #include "unit.h"
 #include "watch.h"
@@ -430,6 +431,39 @@ static void test_no_hints_without_hosts(void **state)
 	fabric_free(f);
 }
 
+static void test_gres(void **state)
+{
+	struct map_gpu gpus[] = { { .minor = 1, .numa = 0, .bdf = (char *)"0000:01:00.0" },
+				  { .minor = 0, .numa = 3, .bdf = (char *)"0000:02:00.0" },
+				  { .minor = 2, .numa = 3, .bdf = (char *)"0000:03:00.0" },
+				  { .minor = 3, .numa = -1, .bdf = (char *)"0000:04:00.0" } };
+	struct map_gpu other = { .minor = -1, .numa = 0, .bdf = (char *)"0000:01:00.0" };
+	struct map first = { .host = (char *)"n1", .gpus = gpus, .gpu_count = 4 };
+	struct map second = { .host = (char *)"n2", .gpus = gpus, .gpu_count = 4 };
+	struct map third = { .host = (char *)"n3", .gpus = &other, .gpu_count = 1 };
+	const struct map *maps[] = { &first, &second, &third };
+	struct gres_layout layout = { 0 };
+	char *text;
+
+	(void)state;
+	assert_true(gres_layout_parse("2:48:2", &layout));
+	text = hints_gres(maps, 3, &layout, NULL);
+	assert_non_null(strstr(text, "\n# n3: the device file of a GPU is not known\n"
+				     "NodeName=n[1-2] Name=gpu File=/dev/nvidia1 Cores=0-47\n"
+				     "NodeName=n[1-2] Name=gpu File=/dev/nvidia[0,2] Cores=48-95\n"
+				     "NodeName=n[1-2] Name=gpu File=/dev/nvidia3\n"));
+	free(text);
+	layout.links = 18;
+	text = hints_gres(maps, 1, &layout, NULL);
+	assert_non_null(strstr(text, "NodeName=n1 Name=gpu File=/dev/nvidia0 Cores=48-95 "
+				     "Links=18,-1,18,18\n"));
+	free(text);
+	assert_false(gres_layout_parse("2", &layout));
+	assert_false(gres_layout_parse("2:", &layout));
+	assert_false(gres_layout_parse("2:0", &layout));
+	assert_false(gres_layout_parse("2:4:1:1", &layout));
+}
+
 /* Watch. */
 
 #define SECOND INT64_C(1000000000)
@@ -566,6 +600,7 @@ int main(void)
 		cmocka_unit_test(test_switches),
 		cmocka_unit_test(test_weights_never_against_topology),
 		cmocka_unit_test(test_no_hints_without_hosts),
+		cmocka_unit_test(test_gres),
 		cmocka_unit_test(test_watch_deltas),
 		cmocka_unit_test(test_watch_resets_and_ends),
 		cmocka_unit_test(test_watch_texts),
