@@ -262,6 +262,7 @@ EXTRA_DIST += \
 	tests/bench \
 	tests/cluster \
 	tests/select \
+	tests/slurm \
 	tests/topology \
 	tests/vm \
 	tests/data
