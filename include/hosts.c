@@ -132,22 +132,27 @@ char *hosts_fold(const char *const *names, size_t count)
 {
 	const char **sorted = calloc(count + 1, sizeof(*sorted));
 	hostlist_ref list = slurm_hostlist_create(NULL);
-	char *text = NULL, *copy = NULL;
+	char *text = NULL;
+	size_t room = 1;
 
 	if (!sorted || !list)
 		goto out;
 	if (count)
 		memcpy(sorted, names, count * sizeof(*sorted));
 	qsort(sorted, count, sizeof(*sorted), by_name);
-	for (size_t i = 0; i < count; i++)
+	for (size_t i = 0; i < count; i++) {
+		room += strlen(sorted[i]) + strlen("[],");
 		if (i == 0 || strcmp(sorted[i], sorted[i - 1]) != 0)
 			slurm_hostlist_push_host(list, sorted[i]);
-	text = slurm_hostlist_ranged_string_malloc(list);
-	copy = text ? strdup(text) : NULL;
+	}
+	text = malloc(room);
+	if (text && slurm_hostlist_ranged_string(list, room, text) < 0) {
+		free(text);
+		text = NULL;
+	}
 out:
-	free(text);
 	free(sorted);
 	if (list)
 		slurm_hostlist_destroy(list);
-	return copy;
+	return text;
 }
