@@ -52,6 +52,12 @@ typedef List slurm_list;
 typedef ListIterator slurm_list_iterator;
 #endif
 
+/* An enumerator of 22.05: slurmdbd is just giving the job its index. Newer Slurm needs no such
+ * wait. */
+#if !HAVE_DECL_ESLURM_JOB_SETTING_DB_INX
+#define ESLURM_JOB_SETTING_DB_INX (-1)
+#endif
+
 /* ---- replies ---- */
 
 /* Without memory there is no reply: it would lack a part. */
@@ -360,7 +366,6 @@ static json_object *op_tag(uint32_t id, json_object *fabric, size_t max)
 		if (i > 0)
 			usleep(200000);
 		reply = try_tag(id, fabric, max, &code);
-		/* 22.05: slurmdbd is just giving the job its index */
 		if (!reply && code != ESLURM_JOB_SETTING_DB_INX)
 			break;
 	}
