@@ -10,6 +10,7 @@
 #include <string.h>
 
 #include "io.h"
+#include "text.h"
 
 #define FIELD_MAX 65535 /* the column in Slurm's database is TEXT; longer values are cut there */
 
@@ -200,4 +201,72 @@ int jobfield_poorer(const char *existing, json_object *fabric)
 		return -ENOMEM;
 	json_object_put(ours);
 	return poorer;
+}
+
+/* ---- Extra ---- */
+
+#define DIGEST_BEGIN JOBFIELD_KEY ":"
+
+bool jobfield_digest_is_ours(const char *extra)
+{
+	return blank(extra) || !strncmp(extra, DIGEST_BEGIN, strlen(DIGEST_BEGIN));
+}
+
+/* Strings and numbers as text that is safe on a terminal; "" for what is not there. */
+static const char *word_of(json_object *object, const char *key, char text[64])
+{
+	json_object *value = NULL;
+	const char *string;
+
+	json_object_object_get_ex(object, key, &value);
+	string = value ? json_object_get_string(value) : NULL;
+	return text_printable(string ? string : "", text, 64);
+}
+
+/* Adds the part, which is taken, if it still fits. */
+static void add_part(struct io_text *digest, char *part)
+{
+	if (part && digest->used + strlen("; ") + strlen(part) <= JOBFIELD_EXTRA_MAX)
+		io_add(digest, "; %s", part);
+	digest->failed = digest->failed || !part;
+	free(part);
+}
+
+static void add_suspects(struct io_text *digest, json_object *step)
+{
+	char name[64], node[64], device[64];
+	json_object *suspects = NULL;
+
+	if (!json_object_object_get_ex(step, "suspects", &suspects) ||
+	    !json_object_is_type(suspects, json_type_array))
+		return;
+	for (size_t i = 0; i < json_object_array_length(suspects); i++) {
+		json_object *suspect = json_object_array_get_idx(suspects, i);
+
+		add_part(digest, io_format("step %s: %s %s suspect", word_of(step, "step", name),
+					   word_of(suspect, "node", node),
+					   word_of(suspect, "device", device)));
+	}
+}
+
+char *jobfield_digest(json_object *fabric)
+{
+	struct io_text digest = { 0 };
+	json_object *units = NULL, *steps = NULL;
+	char word[64], other[64];
+
+	io_add(&digest, DIGEST_BEGIN " %s", word_of(fabric, "state", word));
+	if (json_has(fabric, "class"))
+		add_part(&digest, io_format("%s", word_of(fabric, "class", word)));
+	if (json_has(fabric, "nodes"))
+		add_part(&digest, io_format("%s nodes", word_of(fabric, "nodes", word)));
+	if (json_object_object_get_ex(fabric, "units", &units) && json_has(units, "used"))
+		add_part(&digest, io_format("%s units, fewest %s", word_of(units, "used", word),
+					    word_of(units, "fewest", other)));
+	json_object_object_get_ex(fabric, "steps", &steps);
+	for (size_t i = 0;
+	     json_object_is_type(steps, json_type_array) && i < json_object_array_length(steps);
+	     i++)
+		add_suspects(&digest, json_object_array_get_idx(steps, i));
+	return io_end(&digest);
 }

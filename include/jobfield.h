@@ -3,7 +3,8 @@
  * jobfield.h - what sacct shows: the object under the key "fabric" in a job's AdminComment.
  *
  * The object itself is made by story.h (spank/); this file knows how it lives beside other
- * people's content: a JSON object gets our key, anything else is left alone.
+ * people's content: a JSON object gets our key, anything else is left alone. It also folds the
+ * object into the one line that fits the job field Extra.
  */
 #ifndef FABRIC_JOBFIELD_H
 #define FABRIC_JOBFIELD_H
@@ -18,6 +19,7 @@
 #define JOBFIELD_VERSION 1
 #define JOBFIELD_RUNNING_MAX 1024 /* while the job runs: each job query carries it */
 #define JOBFIELD_FINAL_MAX 8192
+#define JOBFIELD_EXTRA_MAX 1024 /* Slurm takes no more in a job's Extra */
 
 /*
  * The field's new text: existing (NULL or "" for none) with our object in it, malloc'ed in *text;
@@ -40,5 +42,15 @@ int jobfield_poorer(const char *existing, json_object *fabric);
  * errno ENOMEM.
  */
 json_object *jobfield_extract(const char *text);
+
+/*
+ * What the job field Extra says of our object, one line of at most JOBFIELD_EXTRA_MAX bytes:
+ * "fabric: final; compact; 4 nodes; 2 units, fewest 2; step 0: hgx-1 mlx5_3:1 suspect", malloc'ed.
+ * NULL without memory.
+ */
+char *jobfield_digest(json_object *fabric);
+
+/* Whether an Extra is ours to write: it is empty, or such a line. */
+bool jobfield_digest_is_ours(const char *extra);
 
 #endif

@@ -32,9 +32,12 @@
 #define REQUEST_MAX_BYTES (16u << 20)
 #define ATTEMPTS 3
 
-/* Exported by libslurmfull; its header is not installed. */
+/* Exported by libslurmfull; its headers are not installed. */
 extern void slurm_xfree(void **item);
 extern char *slurm_xstrdup(const char *text);
+#ifdef CONF_FLAG_SJX /* AccountingStoreFlags=job_extra, since 23.02 */
+extern slurm_conf_t slurm_conf;
+#endif
 
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 11, 0)
 #define DESC_JOB_ID(desc) ((desc).step_id.job_id)
@@ -511,7 +514,26 @@ static json_object *op_db(const struct target *t)
 	return reply;
 }
 
-static int modify_row(struct database *db, char *text)
+/*
+ * The line for Extra, malloc'ed; NULL where it is not written: in Slurm older than 23.02, which has
+ * no such field, where the admin keeps none (AccountingStoreFlags=job_extra), or has it parsed as a
+ * constraint (SchedulerParameters=extra_constraints), and over what somebody else wrote.
+ */
+static char *digest_for(const slurmdb_job_rec_t *row, json_object *fabric)
+{
+#ifdef CONF_FLAG_SJX
+	const char *scheduler = slurm_conf.sched_params;
+
+	if ((slurm_conf.conf_flags & CONF_FLAG_SJX) && jobfield_digest_is_ours(row->extra) &&
+	    !(scheduler && strstr(scheduler, "extra_constraints")))
+		return jobfield_digest(fabric);
+#endif
+	(void)row;
+	(void)fabric;
+	return NULL;
+}
+
+static int modify_row(struct database *db, char *text, char *digest)
 {
 	slurmdb_job_rec_t change;
 	slurm_list changed;
@@ -520,6 +542,11 @@ static int modify_row(struct database *db, char *text)
 	memset(&change, 0, sizeof(change));
 	change.derived_ec = NO_VAL;
 	change.admin_comment = text;
+#ifdef CONF_FLAG_SJX
+	change.extra = digest;
+#else
+	(void)digest;
+#endif
 	errno = 0;
 	changed = slurmdb_job_modify(db->connection, &db->condition, &change);
 	if (!changed)
@@ -563,7 +590,7 @@ static json_object *write_row(struct database *db, uint32_t id, int64_t submit, 
 			      size_t max)
 {
 	slurm_list rows = NULL;
-	char *text = NULL;
+	char *text = NULL, *digest = NULL;
 	struct err err;
 	int code, rc;
 	const slurmdb_job_rec_t *row = database_job(db, id, &rows, &code);
@@ -582,7 +609,8 @@ static json_object *write_row(struct database *db, uint32_t id, int64_t submit, 
 			reply = word_reply("result", "same");
 	}
 	if (!reply) {
-		code = modify_row(db, text);
+		digest = digest_for(row, fabric);
+		code = modify_row(db, text, digest);
 		if (code)
 			reply = error_reply("slurmdbd", code);
 		else
@@ -590,6 +618,7 @@ static json_object *write_row(struct database *db, uint32_t id, int64_t submit, 
 					? word_reply("result", "written")
 					: word_reply("wait", "slurmdbd shows another text");
 	}
+	free(digest);
 	free(text);
 	if (rows)
 		slurm_list_destroy(rows);

@@ -173,6 +173,23 @@ EOF
     is "$(admin_comment "$job")" "JS1:foreign"
 }
 
+extra_is() { [ "$(ctl sacct -n -X -P -j "$1" -o Extra)" = "$2" ]; }
+
+test_extra() {
+    local job
+    ctl sacct --helpformat | grep -qw Extra || skip "this Slurm has no job field Extra"
+    job=$(sleeper 2 0 --fabric=compact)
+    wait_job "$job"
+    wait_until 60 final "$job"
+    wait_until 30 extra_is "$job" "fabric: final; compact; 2 nodes; 1 units, fewest 1"
+    # somebody else's is left alone
+    job=$(sleeper 1 0 --extra=mine)
+    wait_job "$job"
+    wait_until 60 final "$job"
+    sleep 2
+    extra_is "$job" mine
+}
+
 test_classes() {
     local out
     out=$(as_user sbatch --fabric=nonsense --wrap true 2>&1) && fail "an unknown class was accepted"

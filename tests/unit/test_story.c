@@ -671,6 +671,58 @@ static void a_poorer_field_is_told(void **state)
 	json_object_put(two);
 }
 
+static json_object *json_of(const char *text)
+{
+	json_object *value = json_parse(text, strlen(text), "test", NULL);
+
+	assert_non_null(value);
+	return value;
+}
+
+/* The line for Extra: what is not known is not in it, and it is not longer than Slurm allows. */
+static void a_field_folds_into_a_line(void **state)
+{
+	static const char *const cases[][2] = {
+		{ "{\"state\":\"final\",\"class\":\"compact\",\"nodes\":4,"
+		  "\"units\":{\"used\":2,\"fewest\":1},"
+		  "\"steps\":[{\"step\":\"batch\"},{\"step\":\"0\",\"suspects\":"
+		  "[{\"node\":\"n1\",\"device\":\"mlx5_3:1\",\"retransmits\":9}]}]}",
+		  "fabric: final; compact; 4 nodes; 2 units, fewest 1; step 0: n1 mlx5_3:1 "
+		  "suspect" },
+		{ "{\"state\":\"partial\",\"steps\":[]}", "fabric: partial" },
+		{ "{\"state\":\"final\",\"class\":\"a\\u001bb\",\"units\":7,"
+		  "\"steps\":{\"step\":1}}",
+		  "fabric: final; a?b" },
+	};
+	json_object *many =
+		json_of("{\"state\":\"final\",\"steps\":[{\"step\":\"0\",\"suspects\":[]}]}");
+	json_object *suspects = json_object_object_get(
+		json_object_array_get_idx(json_object_object_get(many, "steps"), 0), "suspects");
+	char *line;
+
+	(void)state;
+	for (size_t i = 0; i < sizeof(cases) / sizeof(cases[0]); i++) {
+		json_object *field = json_of(cases[i][0]);
+
+		line = jobfield_digest(field);
+		assert_string_equal(line, cases[i][1]);
+		assert_true(jobfield_digest_is_ours(line));
+		free(line);
+		json_object_put(field);
+	}
+	for (size_t i = 0; i < 100; i++)
+		json_object_array_add(suspects,
+				      json_of("{\"node\":\"n1\",\"device\":\"mlx5_3:1\"}"));
+	line = jobfield_digest(many);
+	assert_in_range(strlen(line), JOBFIELD_EXTRA_MAX - 40, JOBFIELD_EXTRA_MAX);
+	free(line);
+	json_object_put(many);
+	assert_true(jobfield_digest_is_ours(NULL));
+	assert_true(jobfield_digest_is_ours(""));
+	assert_false(jobfield_digest_is_ours("fabrication"));
+	assert_false(jobfield_digest_is_ours("{\"fabric\":1}"));
+}
+
 /* ---- Slurm's words ---- */
 
 static void gres_detail_gives_indexes(void **state)
@@ -770,6 +822,7 @@ int main(void)
 		cmocka_unit_test(a_forged_class_is_not_passed_on),
 		cmocka_unit_test(foreign_content_stays_as_it_is),
 		cmocka_unit_test(a_poorer_field_is_told),
+		cmocka_unit_test(a_field_folds_into_a_line),
 		cmocka_unit_test(gres_detail_gives_indexes),
 		cmocka_unit_test(broken_facts_are_refused),
 	};
