@@ -7,12 +7,17 @@
 
 #include "commands.h"
 #include "fuzz.h"
+#include "text.h"
 
 /* What is printed moves no terminal. */
 static void check_output(const char *text)
 {
-	for (const unsigned char *p = (const unsigned char *)text; *p; p++)
-		must((*p >= 0x20 && *p != 0x7f) || *p == '\n');
+	uint32_t code;
+
+	for (size_t len; *text; text += len) {
+		len = utf8_at(text, &code);
+		must(len && (code == '\n' || code_printable(code)));
+	}
 }
 
 static void run_command(int (*command)(const struct conf *conf, int argc, char **argv), char *what,
