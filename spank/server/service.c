@@ -117,18 +117,24 @@ bool service_wait(struct service *s, int64_t until_ns)
 #define RIGHTS_NS (300 * NS_PER_S)
 #define RIGHTS_TIMEOUT_MS 3000
 
-/* The entry of uid, or else the one to be used for it: a free one, or that which ends first. */
-static struct service_user *user_entry(struct service_users *users, uid_t uid)
+/* The entry of uid that still holds; NULL: there is none. The caller holds the lock. */
+static struct service_user *known_user(struct service_users *users, uid_t uid)
+{
+	for (size_t i = 0; i < SERVICE_USERS; i++)
+		if (users->known[i].uid == uid && users->known[i].until_ns > io_mono_ns())
+			return &users->known[i];
+	return NULL;
+}
+
+/* In the place of one that is free, or of that which ends first. The caller holds the lock. */
+static void keep_user(struct service_users *users, uid_t uid, struct service_rights rights)
 {
 	struct service_user *use = &users->known[0];
 
-	for (size_t i = 0; i < SERVICE_USERS; i++) {
-		if (users->known[i].uid == uid && users->known[i].until_ns)
-			return &users->known[i];
+	for (size_t i = 1; i < SERVICE_USERS; i++)
 		if (users->known[i].until_ns < use->until_ns)
 			use = &users->known[i];
-	}
-	return use;
+	*use = (struct service_user){ uid, rights, io_mono_ns() + RIGHTS_NS };
 }
 
 static int ask_rights(const struct service *s, uid_t uid, struct service_rights *rights,
@@ -151,22 +157,28 @@ static int ask_rights(const struct service *s, uid_t uid, struct service_rights 
 
 int service_rights_of(struct service *s, uid_t uid, struct service_rights *rights, struct err *err)
 {
-	struct service_user *entry;
-	int rc = 0;
+	struct service_users *users = &s->users;
+	const struct service_user *known;
+	bool busy;
+	int rc;
 
-	/* one question at a time: strangers must not be able to keep all threads waiting for Slurm
-	 */
-	if (pthread_mutex_trylock(&s->users.lock) != 0)
-		return err_set(err, EAGAIN, "Slurm is being asked about somebody else; ask again");
-	entry = user_entry(&s->users, uid);
-	if (entry->uid != uid || entry->until_ns <= io_mono_ns()) {
-		rc = ask_rights(s, uid, rights, err);
-		if (rc == 0)
-			*entry = (struct service_user){ uid, *rights, io_mono_ns() + RIGHTS_NS };
-	} else {
-		*rights = entry->rights;
-	}
-	pthread_mutex_unlock(&s->users.lock);
+	pthread_mutex_lock(&users->lock);
+	known = known_user(users, uid);
+	if (known)
+		*rights = known->rights;
+	busy = users->asking;
+	users->asking = busy || !known;
+	pthread_mutex_unlock(&users->lock);
+	if (known)
+		return 0;
+	if (busy)
+		return err_set(err, EAGAIN, "Slurm is being asked about somebody; ask again");
+	rc = ask_rights(s, uid, rights, err);
+	pthread_mutex_lock(&users->lock);
+	users->asking = false;
+	if (rc == 0)
+		keep_user(users, uid, *rights);
+	pthread_mutex_unlock(&users->lock);
 	return rc < 0 ? err_set(err, EAGAIN,
 				"it is not your own, and Slurm does not say whether you may see it")
 		      : 0;

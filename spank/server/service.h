@@ -34,9 +34,13 @@ struct service_rights {
 	bool nodes; /* may read what nodes are: these, and others unless PrivateData has nodes */
 };
 
-/* Who may read what, as Slurm said it last. */
+/*
+ * Who may read what, as Slurm said it last. One question at a time: strangers must not be able to
+ * keep all threads waiting for Slurm.
+ */
 struct service_users {
-	pthread_mutex_t lock; /* who holds it asks Slurm */
+	pthread_mutex_t lock;
+	bool asking;
 	struct service_user {
 		uid_t uid;
 		struct service_rights rights;

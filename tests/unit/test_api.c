@@ -345,6 +345,10 @@ static void jobs_are_shown_to_some(void **state)
 	assert_int_equal(get_as(f, OPERATOR, "/v1/jobs/77"), 200);
 	assert_int_equal(questions(f), 2); /* each once */
 	assert_int_equal(get_as(f, OPERATOR, "/v1/jobs/78"), 404);
+	f->service.users.asking = true; /* about somebody */
+	assert_int_equal(get_as(f, OPERATOR, "/v1/jobs/77"), 200);
+	assert_int_equal(get_as(f, STRANGER + 20, "/v1/jobs/77"), 503);
+	f->service.users.asking = false;
 }
 
 /* Somebody else's job and one that does not exist: the same answer, after the same question. */
