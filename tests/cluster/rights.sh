@@ -226,6 +226,7 @@ PY
 }
 # hostile: what moves terminals, HTML, quotes, what reorders text, and every byte but NUL
 hostile() {
+    # shellcheck disable=SC2016 # a Python program
     python3 -c '
 import sys
 sys.stdout.buffer.write(b"\x1b[2J\x1b]0;x\x07\xc2\x9b31m\x9b2J<script>\"\x27&</script>$(id)`id`%s%n\\\xe2\x80\xaegpj.\xd8\x9c\xc3\xa9"
@@ -271,7 +272,7 @@ PY
 
 # What is read from files: a node's map, a recorded machine, a recorded fabric.
 test_hostile_files() {
-    local text folder=$dir/hostile
+    local text what folder=$dir/hostile
     rm -rf "$folder"
     mkdir -p "$folder"
     cp -a "$run/fabric/nodes/${nodes[0]}" "$folder/machine"
@@ -291,16 +292,16 @@ text = open(folder + "/fabric.txt", "rb").read()
 raw = hostile.encode().replace(b"\n", b"").replace(b'"', b"")[:120] + b"\xff\x9b2J"
 open(folder + "/fabric.txt", "wb").write(text.replace(b'# "', b'# "' + raw).replace(b'\t\t"', b'\t\t"' + raw))
 PY
-    for text in map.json machine; do
-        for text in "$(sfabric demo map --from "$folder/$text")" "$(sfabric demo map --json --from "$folder/$text")"; do
+    for what in map.json machine; do
+        for text in "$(sfabric demo map --from "$folder/$what")" "$(sfabric demo map --json --from "$folder/$what")"; do
             clean "$text"
             has "$text" "status "
         done
     done
-    for text in "discover --accept-partial --from $folder/fabric.txt" "conf --accept-partial --nodes all --from $folder/fabric.txt" \
+    for what in "discover --accept-partial --from $folder/fabric.txt" "conf --accept-partial --nodes all --from $folder/fabric.txt" \
         "discover --json --accept-partial --from $folder/fabric.txt"; do
         # shellcheck disable=SC2086 # words
-        text=$(ctl "$prefix/sbin/sfabric-topology" $text 2>&1 || true)
+        text=$(ctl "$prefix/sbin/sfabric-topology" $what 2>&1 || true)
         [ -n "$text" ] || fail "nothing was said"
         clean "$text"
     done
