@@ -79,7 +79,7 @@ END
             find "$slurmd_cgroup/${node}_slurmstepd.scope" -path '*job_*' -name cgroup.procs -exec cat {} + > "$work/pids" 2> /dev/null || true
             [ ! -s "$work/pids" ] || seen=$((seen + 1))
             ! grep -qxE "$agent|$service" "$work/pids"
-            sleep 2
+            sleep 5
         done
     done
     [ $seen -gt 5 ]
