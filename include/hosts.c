@@ -133,7 +133,7 @@ char *hosts_fold(const char *const *names, size_t count)
 	const char **sorted = calloc(count + 1, sizeof(*sorted));
 	hostlist_ref list = slurm_hostlist_create(NULL);
 	char *text = NULL;
-	size_t room = 1;
+	size_t room = 64; /* Slurm wants some bytes more than it needs */
 
 	if (!sorted || !list)
 		goto out;

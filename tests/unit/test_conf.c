@@ -223,6 +223,9 @@ static void host_lists(void **state)
 	assert_string_equal(out[3], "n10");
 	hosts_free(out, count);
 	free(text);
+	text = hosts_fold(names, 1);
+	assert_string_equal(text, names[0]);
+	free(text);
 	text = hosts_fold(NULL, 0);
 	assert_string_equal(text, "");
 	free(text);

@@ -28,7 +28,9 @@ static char *name(const char *fmt, size_t a, size_t b)
 
 static struct fabric_wire good_wire(void)
 {
-	return (struct fabric_wire){ 4, UINT64_C(400000000000), LINK_ACTIVE, false };
+	return (struct fabric_wire){ .width = 4,
+				     .speed_bps = UINT64_C(400000000000),
+				     .state = LINK_ACTIVE };
 }
 
 /* Switches: all leaves, pod by pod, then spines, then cores. */
@@ -228,7 +230,10 @@ static void test_faults_are_told(void **state)
 	struct picture *p;
 
 	(void)state;
-	f->links[0].wire = (struct fabric_wire){ 1, UINT64_C(25000000000), LINK_ACTIVE, true };
+	f->links[0].wire = (struct fabric_wire){ .width = 1,
+						 .speed_bps = UINT64_C(25000000000),
+						 .state = LINK_ACTIVE,
+						 .degraded = true };
 	f->ports[7].wire.state = LINK_INIT;
 	f->ports[9].sw = FABRIC_NONE; /* a dark HCA in unit 1 */
 	p = picture_make(f, NULL);
