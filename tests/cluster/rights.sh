@@ -269,7 +269,7 @@ PY
 }
 
 # What is read from files: a node's map, a recorded machine, a recorded fabric.
-test_hostile_files() {
+test_hostile_names() {
     local text what folder=$dir/hostile
     rm -rf "$folder"
     mkdir -p "$folder"

@@ -9,7 +9,6 @@ ctl() { cluster exec "$run" ctl -- "$@"; }
 as_user() { cluster exec "$run" user -- "$@"; }
 on() { local node=$1; shift; cluster exec "$run" "$node" -- "$@"; }
 fail() { echo "# $*" >&2; return 1; }
-skip() { echo "$*"; exit 77; }
 
 # wait_until SECONDS COMMAND...: until it succeeds
 wait_until() {
