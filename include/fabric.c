@@ -26,9 +26,9 @@
  *   areas              [{name, area (around it), island}]; no key where there are none
  *   islands            [{name}]
  *   WIRE               width (lanes), speed_bps (whole link), best_width and best_speed_bps (the
- * most that both ends support), state ("active", "armed", "init", "down"), degraded,
- * absent_since_ns absent_since_ns    time of the first discovery that did not see it; no key: it is
- * there
+ *                      most that both ends support), state ("active", "armed", "init", "down"),
+ *                      degraded, absent_since_ns
+ *   absent_since_ns    time of the first discovery that did not see it; no key: it is there
  */
 #include "fabric.h"
 

@@ -9,7 +9,6 @@
 #include "counters.h"
 
 #include <errno.h>
-#include <infiniband/mad.h>
 #include <stdlib.h>
 
 #include "io.h"
@@ -66,19 +65,32 @@ static bool ask(struct ibmad_port *mad, ib_portid_t *to, int port, unsigned time
 	return true;
 }
 
+bool counters_errors(struct ibmad_port *mad, int lid, int port, unsigned timeout_ms,
+		     struct fabric_counts *c)
+{
+	ib_portid_t to = { 0 };
+
+	*c = (struct fabric_counts){ .port = port };
+	for (size_t i = 0; i < FABRIC_COUNTERS; i++)
+		c->value[i] = UINT64_MAX;
+	ib_portid_set(&to, lid, 0, 0);
+	return ask(mad, &to, port, timeout_ms, IB_GSI_PORT_COUNTERS, basic,
+		   sizeof(basic) / sizeof(basic[0]), c);
+}
+
 /* 1: it was read, 0: it did not answer. */
 static int read_port(struct subnet *s, struct ibmad_port *mad, const ibnd_port_t *port, int lid,
 		     unsigned timeout_ms)
 {
-	struct fabric_counts c = { port->node->guid, port->portnum, io_now_ns(), { 0 } };
+	int64_t time_ns = io_now_ns();
+	struct fabric_counts c;
 	ib_portid_t to = { 0 };
 
-	for (size_t i = 0; i < FABRIC_COUNTERS; i++)
-		c.value[i] = UINT64_MAX;
-	ib_portid_set(&to, lid, 0, 0);
-	if (!ask(mad, &to, port->portnum, timeout_ms, IB_GSI_PORT_COUNTERS, basic,
-		 sizeof(basic) / sizeof(basic[0]), &c))
+	if (!counters_errors(mad, lid, port->portnum, timeout_ms, &c))
 		return 0;
+	c.node_guid = port->node->guid;
+	c.time_ns = time_ns;
+	ib_portid_set(&to, lid, 0, 0);
 	/* Not every port has these; the others stand without them. */
 	ask(mad, &to, port->portnum, timeout_ms, IB_GSI_PORT_COUNTERS_EXT, extended,
 	    sizeof(extended) / sizeof(extended[0]), &c);

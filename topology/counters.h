@@ -9,6 +9,7 @@
 #include <infiniband/umad.h>
 /* mad.h after umad.h: it uses its types */
 #include <infiniband/ibnetdisc.h>
+#include <infiniband/mad.h>
 
 #include "subnet.h"
 
@@ -18,5 +19,12 @@
  */
 int counters_read(struct subnet *s, const ibnd_fabric_t *found, const char *device, int port,
 		  unsigned timeout_ms);
+
+/*
+ * The error counters (PortCounters) of one port, by the LID of its node; all others are unknown,
+ * and so are node_guid and time_ns. False when nobody answers.
+ */
+bool counters_errors(struct ibmad_port *mad, int lid, int port, unsigned timeout_ms,
+		     struct fabric_counts *counts);
 
 #endif

@@ -57,14 +57,14 @@ topology_libcommands_la_SOURCES = \
 	topology/cmd_graph.c \
 	topology/cmd_hints.c \
 	topology/cmd_watch.c \
+	topology/counters.c topology/counters.h \
+	topology/overhear.c topology/overhear.h \
 	topology/watch_live.c topology/watch_live.h
 topology_libcommands_la_CPPFLAGS = $(AM_CPPFLAGS) -I$(top_srcdir)/spank $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS)
 
 topology_sfabric_topology_SOURCES = \
 	topology/main.c \
-	topology/counters.c topology/counters.h \
-	topology/live.c topology/live.h \
-	topology/overhear.c topology/overhear.h
+	topology/live.c topology/live.h
 topology_sfabric_topology_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS)
 topology_sfabric_topology_LDADD = topology/libcommands.la topology/libtopology.la \
 	spank/libwire.la include/libhosts.la include/libcore.la $(IBNETDISC_LIBS)

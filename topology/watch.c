@@ -17,21 +17,14 @@
 
 #include "text.h"
 
-static const struct {
-	const char *name;
-	uint32_t max; /* where it stays */
-} counters[WATCH_COUNTERS] = {
-	[WATCH_SYMBOL_ERRORS] = { "symbol_errors", 0xffff },
-	[WATCH_LINK_RECOVERIES] = { "link_recoveries", 0xff },
-	[WATCH_LINK_DOWNED] = { "link_downed", 0xff },
-	[WATCH_RCV_ERRORS] = { "rcv_errors", 0xffff },
-	[WATCH_RCV_REMOTE_PHYSICAL] = { "rcv_remote_physical_errors", 0xffff },
-	[WATCH_XMIT_DISCARDS] = { "xmit_discards", 0xffff },
-	[WATCH_XMIT_CONSTRAINT] = { "xmit_constraint_errors", 0xff },
-	[WATCH_RCV_CONSTRAINT] = { "rcv_constraint_errors", 0xff },
-	[WATCH_LOCAL_INTEGRITY] = { "local_integrity_errors", 0xf },
-	[WATCH_BUFFER_OVERRUNS] = { "buffer_overruns", 0xf },
-	[WATCH_VL15_DROPPED] = { "vl15_dropped", 0xffff },
+/* Where each stays. Those that tell of no fault in a link have none here, and are not watched. */
+static const uint32_t ends[WATCH_COUNTERS] = {
+	[COUNTER_SYMBOL_ERRORS] = 0xffff,	[COUNTER_LINK_RECOVERIES] = 0xff,
+	[COUNTER_LINK_DOWNED] = 0xff,		[COUNTER_RCV_ERRORS] = 0xffff,
+	[COUNTER_RCV_REMOTE_PHYSICAL] = 0xffff, [COUNTER_XMIT_DISCARDS] = 0xffff,
+	[COUNTER_XMIT_CONSTRAINT] = 0xff,	[COUNTER_RCV_CONSTRAINT] = 0xff,
+	[COUNTER_LOCAL_INTEGRITY] = 0xf,	[COUNTER_BUFFER_OVERRUNS] = 0xf,
+	[COUNTER_VL15_DROPPED] = 0xffff,
 };
 
 struct port {
@@ -46,11 +39,6 @@ struct watch {
 	int64_t since_ns, until_ns; /* of the last round: the earliest and the latest reading */
 	int64_t before_ns;	    /* until_ns of the round before; 0: none */
 };
-
-const char *watch_counter_name(enum watch_counter counter)
-{
-	return counters[counter].name;
-}
 
 struct watch *watch_new(const struct fabric *f)
 {
@@ -89,10 +77,10 @@ static void carry_over(struct port *now, const struct port *before)
 }
 
 /* What happened to one counter; false: nothing that is known. */
-static bool compare(enum watch_counter c, const struct watch_reading *before,
+static bool compare(enum fabric_counter c, const struct watch_reading *before,
 		    const struct watch_reading *now, struct watch_event *event)
 {
-	uint32_t was = before->value[c], is = now->value[c], max = counters[c].max;
+	uint32_t was = before->value[c], is = now->value[c], max = ends[c];
 
 	if (is <= was || is > max)
 		return false;
@@ -117,7 +105,7 @@ static size_t compare_port(struct port *now, const struct port *before, int64_t 
 		return 0;
 	for (int c = 0; c < WATCH_COUNTERS; c++) {
 		struct watch_event *event = &events[count];
-		if (!compare((enum watch_counter)c, &before->last, &now->last, event))
+		if (!compare((enum fabric_counter)c, &before->last, &now->last, event))
 			continue;
 		event->error_ns = clock_ns < 0 ? -1 : clock_ns + now->last.half_ns;
 		now->grown[c] += event->delta;
@@ -244,10 +232,10 @@ char *watch_event_text(const struct watch *w, const struct watch_event *event)
 
 	add_time(&t, event->time_ns);
 	io_add(&t, " %s[%d] %s", switch_name(w, event->sw, guid), event->port,
-	       counters[event->counter].name);
+	       fabric_counter_name(event->counter));
 	if (event->saturated)
 		io_add(&t, " is at its end (%u): more is not counted until it is reset",
-		       counters[event->counter].max);
+		       ends[event->counter]);
 	else
 		io_add(&t, " +%u", event->delta);
 	io_add(&t, " in %.3f s", (double)event->interval_ns / 1e9);
@@ -293,7 +281,7 @@ static int put_event(json_object *o, const struct watch *w, const struct watch_e
 	rc = rc ? rc : json_put_string(o, "switch", switch_name(w, event->sw, guid));
 	rc = rc ? rc : json_put_guid(o, "switch_guid", event->sw);
 	rc = rc ? rc : json_put_int(o, "port", event->port);
-	rc = rc ? rc : json_put_string(o, "counter", counters[event->counter].name);
+	rc = rc ? rc : json_put_string(o, "counter", fabric_counter_name(event->counter));
 	if (rc == 0)
 		rc = event->saturated ? json_put_bool(o, "saturated", true)
 				      : json_put_int(o, "delta", event->delta);
@@ -355,18 +343,19 @@ static void add_grown(struct io_text *t, const struct watch *w, const struct por
 			continue;
 		io_add(t, "sfabric_switch_port_errors_total");
 		add_port_labels(t, w, p);
-		io_add(t, ",counter=\"%s\"} %" PRIu64 "\n", counters[c].name, p->grown[c]);
+		io_add(t, ",counter=\"%s\"} %" PRIu64 "\n",
+		       fabric_counter_name((enum fabric_counter)c), p->grown[c]);
 	}
 }
 
 static void add_saturated(struct io_text *t, const struct watch *w, const struct port *p)
 {
 	for (int c = 0; c < WATCH_COUNTERS; c++) {
-		if (!p->last.mono_ns || p->last.value[c] != counters[c].max)
+		if (!p->last.mono_ns || !ends[c] || p->last.value[c] != ends[c])
 			continue;
 		io_add(t, "sfabric_switch_port_counter_saturated");
 		add_port_labels(t, w, p);
-		io_add(t, ",counter=\"%s\"} 1\n", counters[c].name);
+		io_add(t, ",counter=\"%s\"} 1\n", fabric_counter_name((enum fabric_counter)c));
 	}
 }
 
@@ -411,7 +400,8 @@ static int put_counters(json_object *o, const struct watch_event *events, size_t
 
 	for (size_t i = 0; rc == 0 && i < count; i++)
 		if (!events[i].saturated)
-			rc = json_put_int(list, counters[events[i].counter].name, events[i].delta);
+			rc = json_put_int(list, fabric_counter_name(events[i].counter),
+					  events[i].delta);
 	return rc;
 }
 

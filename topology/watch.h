@@ -19,22 +19,8 @@
 #include "io.h"
 #include "json.h"
 
-enum watch_counter {
-	WATCH_SYMBOL_ERRORS,
-	WATCH_LINK_RECOVERIES,
-	WATCH_LINK_DOWNED,
-	WATCH_RCV_ERRORS,
-	WATCH_RCV_REMOTE_PHYSICAL,
-	WATCH_XMIT_DISCARDS,
-	WATCH_XMIT_CONSTRAINT,
-	WATCH_RCV_CONSTRAINT,
-	WATCH_LOCAL_INTEGRITY,
-	WATCH_BUFFER_OVERRUNS,
-	WATCH_VL15_DROPPED,
-	WATCH_COUNTERS
-};
-
-const char *watch_counter_name(enum watch_counter counter); /* "symbol_errors" */
+/* The error counters, which come first in enum fabric_counter. */
+#define WATCH_COUNTERS (COUNTER_VL15_DROPPED + 1)
 
 struct watch_reading {
 	uint64_t sw; /* GUID */
@@ -48,7 +34,7 @@ struct watch_reading {
 struct watch_event {
 	uint64_t sw;
 	int port;
-	enum watch_counter counter;
+	enum fabric_counter counter;
 	bool saturated; /* it has come to its end: how much it grew is unknown */
 	uint32_t delta;
 	int64_t time_ns, interval_ns; /* of the reading, and since the one before */

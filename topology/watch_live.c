@@ -8,28 +8,11 @@
 #include "watch_live.h"
 
 #include <errno.h>
-#include <infiniband/umad.h>
-/* mad.h after umad.h: it uses its types */
-#include <infiniband/ibnetdisc.h>
-#include <infiniband/mad.h>
 #include <stdlib.h>
 #include <string.h>
 
+#include "counters.h"
 #include "io.h"
-
-static const enum MAD_FIELDS fields[WATCH_COUNTERS] = {
-	[WATCH_SYMBOL_ERRORS] = IB_PC_ERR_SYM_F,
-	[WATCH_LINK_RECOVERIES] = IB_PC_LINK_RECOVERS_F,
-	[WATCH_LINK_DOWNED] = IB_PC_LINK_DOWNED_F,
-	[WATCH_RCV_ERRORS] = IB_PC_ERR_RCV_F,
-	[WATCH_RCV_REMOTE_PHYSICAL] = IB_PC_ERR_PHYSRCV_F,
-	[WATCH_XMIT_DISCARDS] = IB_PC_XMT_DISCARDS_F,
-	[WATCH_XMIT_CONSTRAINT] = IB_PC_ERR_XMTCONSTR_F,
-	[WATCH_RCV_CONSTRAINT] = IB_PC_ERR_RCVCONSTR_F,
-	[WATCH_LOCAL_INTEGRITY] = IB_PC_ERR_LOCALINTEG_F,
-	[WATCH_BUFFER_OVERRUNS] = IB_PC_ERR_EXCESS_OVR_F,
-	[WATCH_VL15_DROPPED] = IB_PC_VL15_DROPPED_F,
-};
 
 struct target {
 	uint64_t sw;
@@ -136,21 +119,18 @@ void watch_live_close(struct watch_live *l)
 
 static void read_port(struct watch_live *l, const struct target *target, struct watch_reading *r)
 {
-	uint8_t answer[1024] = { 0 };
-	ib_portid_t to = { 0 };
+	struct fabric_counts counts;
 	int64_t time_ns = io_now_ns(), mono_ns = io_mono_ns();
 
-	ib_portid_set(&to, target->lid, 0, 0);
 	*r = (struct watch_reading){ .sw = target->sw, .port = target->port };
-	if (!pma_query_via(answer, &to, target->port, (int)l->timeout_ms, IB_GSI_PORT_COUNTERS,
-			   l->mad))
+	if (!counters_errors(l->mad, target->lid, target->port, l->timeout_ms, &counts))
 		return;
 	r->half_ns = (io_mono_ns() - mono_ns) / 2;
 	r->time_ns = time_ns + r->half_ns;
 	r->mono_ns = mono_ns + r->half_ns;
 	r->read = true;
 	for (int i = 0; i < WATCH_COUNTERS; i++)
-		r->value[i] = mad_get_field(answer, 0, fields[i]);
+		r->value[i] = (uint32_t)counts.value[i];
 }
 
 int watch_live_read(struct watch_live *l, struct watch_reading **readings, size_t *count,

@@ -483,7 +483,7 @@ static struct watch_reading reading(uint64_t sw, int port, int64_t second, uint3
 				   .mono_ns = (second + 1) * SECOND,
 				   .half_ns = 500000 };
 
-	r.value[WATCH_SYMBOL_ERRORS] = symbols;
+	r.value[COUNTER_SYMBOL_ERRORS] = symbols;
 	return r;
 }
 
@@ -560,7 +560,7 @@ static void test_watch_texts(void **state)
 	(void)state;
 	free(f->hosts[0].name);
 	f->hosts[0].name = strdup("a\"b\\c\nd");
-	second[1].value[WATCH_LINK_DOWNED] = 255;
+	second[1].value[COUNTER_LINK_DOWNED] = 255;
 	watch_take(w, first, 2, -1, &events, &count);
 	free(events);
 	watch_take(w, second, 2, -1, &events, &count);
