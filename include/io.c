@@ -19,6 +19,8 @@
 #include <time.h>
 #include <unistd.h>
 
+#include "text.h"
+
 int io_read_fd(int fd, const char *name, size_t max, char **text, size_t *len, struct err *err)
 {
 	size_t used = 0, room = max < 4096 ? max + 1 : 4096;
@@ -229,6 +231,14 @@ char *io_end(struct io_text *t)
 		free(t->text);
 	*t = (struct io_text){ 0 };
 	return text;
+}
+
+char *io_printable(const char *text)
+{
+	size_t room = strlen(text) + 1;
+	char *copy = malloc(room);
+
+	return copy ? text_printable(text, copy, room) : NULL;
 }
 
 /* Not by vasprintf(): where glibc has no memory for the last byte it writes it all the same. */

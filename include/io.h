@@ -53,6 +53,9 @@ void io_add(struct io_text *t, const char *fmt, ...) __attribute__((format(print
 /* The whole text, malloc'ed; NULL when not all of it was added, and without memory. Clears t. */
 char *io_end(struct io_text *t);
 
+/* The text as it may be shown (text_printable()), malloc'ed; NULL without memory. */
+char *io_printable(const char *text);
+
 /* malloc'ed sprintf; NULL when memory is gone. */
 char *io_format(const char *fmt, ...) __attribute__((format(printf, 1, 2)));
 

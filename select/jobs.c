@@ -10,12 +10,11 @@
 
 #include <errno.h>
 #include <math.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <time.h>
-
-#include "text.h"
 
 #define JOBS_MAX 10000000
 #define FIELDS 64

@@ -458,7 +458,7 @@ static int copy_string(char **to, const char *from)
 {
 	if (!from)
 		return 0;
-	*to = machine_text(from);
+	*to = io_printable(from);
 	return *to ? 0 : -ENOMEM;
 }
 

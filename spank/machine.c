@@ -56,13 +56,6 @@ void machine_free(struct machine *m)
 	free(m);
 }
 
-char *machine_text(const char *text)
-{
-	char *copy = strdup(text);
-
-	return copy ? text_printable(text, copy, strlen(text) + 1) : NULL;
-}
-
 struct machine_gpu *machine_add_gpu(struct machine *m, const struct machine_pci *pci)
 {
 	struct machine_gpu *more;
@@ -82,7 +75,7 @@ struct machine_gpu *machine_add_gpu(struct machine *m, const struct machine_pci 
 struct machine_port *machine_add_port(struct machine *m, const char *device, int port)
 {
 	struct machine_port *more;
-	char *name = m->port_count < MAP_MAX_DEVICES ? machine_text(device) : NULL;
+	char *name = m->port_count < MAP_MAX_DEVICES ? io_printable(device) : NULL;
 
 	if (!name)
 		return NULL;
@@ -541,7 +534,7 @@ static int fill_port(const struct reader *r, const char *folder, struct machine_
 		p->lid = lid <= 0xffff ? (int)lid : -1;
 	}
 	if (port_line(r, folder, "link_layer", line) && strncmp(line, "Un", 2) != 0) {
-		p->layer = machine_text(line);
+		p->layer = io_printable(line);
 		if (!p->layer)
 			return -ENOMEM;
 	}

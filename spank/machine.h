@@ -97,12 +97,6 @@ int machine_environment(const char *root);
 /* Reads an hwloc XML file (version 1 or 2). */
 struct machine *machine_read_xml(const char *path, struct err *err);
 
-/*
- * A malloc'ed copy in which what is not printable is '?': names and models come from firmware and
- * from files, and go into JSON, which is UTF-8.
- */
-char *machine_text(const char *text);
-
 /* -1, 0, 1. */
 int machine_bdf_order(const struct machine_bdf *a, const struct machine_bdf *b);
 /* "0000:17:00.0"; either case, as PCI writes it; the domain may have more than four digits. */

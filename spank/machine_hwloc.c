@@ -368,7 +368,7 @@ static int set_string(char **to, const char *from)
 {
 	if (!from || *to)
 		return 0;
-	*to = machine_text(from);
+	*to = io_printable(from);
 	return *to ? 0 : -ENOMEM;
 }
 

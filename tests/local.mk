@@ -254,6 +254,7 @@ TESTS = $(check_PROGRAMS)
 
 # Data and helpers of the tests, and the tests that need a machine of their own.
 EXTRA_DIST += \
+	tests/unit/bare_service.h \
 	tests/unit/child.h \
 	tests/unit/unit.h \
 	tests/fuzz/run \

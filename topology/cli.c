@@ -197,6 +197,23 @@ int print(const char *text)
 	return DONE;
 }
 
+int print_object(json_object *top, const char *key, json_object *array, int rc)
+{
+	char *text = NULL;
+
+	if (rc == 0 && json_object_object_add(top, key, array) == 0) {
+		array = NULL;
+		text = json_text(top);
+	}
+	json_object_put(array);
+	json_object_put(top);
+	if (!text)
+		say("out of memory");
+	rc = text ? print(text) : FAILED;
+	free(text);
+	return rc;
+}
+
 /*
  * A rename puts the new file in the place of whatever was there: that must be a file, or nothing.
  * Found out before the fabric is asked, which can take minutes.

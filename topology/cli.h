@@ -14,6 +14,7 @@
 
 #include "absent.h"
 #include "fabric.h"
+#include "json.h"
 #include "live.h"
 #include "notes.h"
 #include "pick.h"
@@ -143,6 +144,9 @@ int finish(struct options *o, struct outcome *out, int status);
 
 /* Text to standard output. */
 int print(const char *text);
+/* top with array under key to standard output, both taken over; rc < 0: one of them is not whole.
+ */
+int print_object(json_object *top, const char *key, json_object *array, int rc);
 /* Before any work: whether -o names what can be replaced. */
 int check_output(struct options *o);
 /* Text to -o, if it says something else, or to standard output; *changed: whether it did. */

@@ -122,7 +122,7 @@ static int print_json(const char *path, int release, const struct layout *l,
 		      const struct findings *f)
 {
 	json_object *top = json_object_new_object(), *array = json_object_new_array();
-	char *text = NULL, slurm[16];
+	char slurm[16];
 	int rc = top && array ? json_put_string(top, "file", path) : -ENOMEM;
 
 	snprintf(slurm, sizeof(slurm), "%d.%02d", release / 100, release % 100);
@@ -134,17 +134,7 @@ static int print_json(const char *path, int release, const struct layout *l,
 		rc = json_put_u64(top, "start_cost_ms", (uint64_t)(check_start_seconds(l) * 1000));
 	for (size_t i = 0; rc == 0 && i < f->count; i++)
 		rc = put_finding(array, &f->all[i]);
-	if (rc == 0 && json_object_object_add(top, "findings", array) == 0) {
-		array = NULL;
-		text = json_text(top);
-	}
-	json_object_put(array);
-	json_object_put(top);
-	if (!text)
-		say("out of memory");
-	rc = text ? print(text) : FAILED;
-	free(text);
-	return rc;
+	return print_object(top, "findings", array, rc);
 }
 
 /* What the file is compared with. */

@@ -111,22 +111,11 @@ static int print_changes(const struct findings *changes, bool matters, bool rest
 static int print_json(const struct findings *changes, bool restart)
 {
 	json_object *top = json_object_new_object(), *array = json_object_new_array();
-	char *text = NULL;
 	int rc = top && array ? json_put_bool(top, "restart", restart) : -1;
 
 	for (size_t i = 0; rc == 0 && i < changes->count; i++)
 		rc = json_object_array_add(array, json_object_new_string(changes->all[i].text));
-	if (rc == 0 && json_object_object_add(top, "changes", array) == 0) {
-		array = NULL;
-		text = json_text(top);
-	}
-	json_object_put(array);
-	json_object_put(top);
-	if (!text)
-		say("out of memory");
-	rc = text ? print(text) : FAILED;
-	free(text);
-	return rc;
+	return print_object(top, "changes", array, rc);
 }
 
 int cmd_diff(int argc, char **argv)

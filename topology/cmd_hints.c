@@ -12,7 +12,6 @@
 #include "hints.h"
 #include "hints_gres.h"
 #include "io.h"
-#include "text.h"
 #include "wanted.h"
 
 static const char hints_help[] =

@@ -13,7 +13,6 @@
 #include <string.h>
 
 #include "io.h"
-#include "text.h"
 
 #define NAMES_MAX 34 /* characters of a list of names in a box */
 
@@ -89,14 +88,12 @@ void graph_lines(const struct picture *p, size_t index, size_t most, struct io_t
 /* One character of a quoted text that is shown. */
 static void add_quoted(struct io_text *out, const char *text)
 {
-	size_t room = strlen(text) + 1;
-	char *safe = malloc(room);
+	char *safe = io_printable(text);
 
 	if (!safe) {
 		out->failed = true;
 		return;
 	}
-	text_printable(text, safe, room);
 	for (const char *at = safe; *at; at++) {
 		if (*at == '"' || *at == '\\')
 			io_add(out, "\\%c", *at);

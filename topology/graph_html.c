@@ -14,7 +14,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "text.h"
+#include "io.h"
 
 enum {
 	WIDTH = 186,  /* of a box */
@@ -44,14 +44,12 @@ struct page {
 /* Text in HTML, between tags and in attributes. */
 static void add_escaped(struct io_text *out, const char *text)
 {
-	size_t room = strlen(text) + 1;
-	char *safe = malloc(room);
+	char *safe = io_printable(text);
 
 	if (!safe) {
 		out->failed = true;
 		return;
 	}
-	text_printable(text, safe, room);
 	for (const char *at = safe; *at;) {
 		size_t plain = strcspn(at, "<>&\"'");
 		io_add(out, "%.*s", (int)plain, at);

@@ -17,7 +17,7 @@
 #include "groups.h"
 #include "levels.h"
 #include "names.h"
-#include "text.h"
+#include "io.h"
 
 struct identity { /* who an HCA says it is */
 	char host[NAME_ROOM];
@@ -50,14 +50,6 @@ struct model {
 	size_t id_count;
 	size_t *id_of; /* node to identity, FABRIC_NONE */
 };
-
-static char *printable(const char *text)
-{
-	size_t room = strlen(text) + 1;
-	char *copy = malloc(room);
-
-	return copy ? text_printable(text, copy, room) : NULL;
-}
 
 static const char *description_of(const struct subnet_node *node)
 {
@@ -995,8 +987,8 @@ static int build(struct model *m, const char *how, const char *source)
 	struct fabric *f = m->f;
 	int rc;
 
-	f->how = printable(how);
-	f->source = printable(source);
+	f->how = io_printable(how);
+	f->source = io_printable(source);
 	if (!f->how || !f->source || (rc = add_missing(m)) < 0 || (rc = add_counts(m)) < 0 ||
 	    (rc = add_switches(m)) < 0 || (rc = name_switches(m)) < 0 ||
 	    (rc = find_chassis(m)) < 0 || (rc = find_hcas(m)) < 0 ||

@@ -18,7 +18,6 @@
 
 #include "hosts.h"
 #include "io.h"
-#include "text.h"
 
 /*
  * What a group is to the group above: nothing, the one thing in it, or itself. A thing is a unit
@@ -279,11 +278,10 @@ static int write_groups(struct tree *t)
 /* A comment line; what is in it can't end it, and a '\' at its end would continue it. */
 static void write_comment(struct io_text *out, const char *label, const char *text)
 {
-	size_t room = strlen(text) + 1;
-	char *safe = malloc(room);
+	char *safe = io_printable(text);
 
 	if (safe)
-		io_add(out, "# %s%s.\n", label, text_printable(text, safe, room));
+		io_add(out, "# %s%s.\n", label, safe);
 	else
 		out->failed = true;
 	free(safe);

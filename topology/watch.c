@@ -304,14 +304,12 @@ char *watch_event_json(const struct watch *w, const struct watch_event *event)
 /* A label's value: Prometheus's text format escapes '\\', '"' and line feeds. */
 static void add_label(struct io_text *t, const char *name, const char *value)
 {
-	size_t room = strlen(value) + 1;
-	char *safe = malloc(room);
+	char *safe = io_printable(value);
 
 	if (!safe) {
 		t->failed = true;
 		return;
 	}
-	text_printable(value, safe, room);
 	io_add(t, "%s=\"", name);
 	for (const char *at = safe; *at; at++)
 		io_add(t, *at == '"' || *at == '\\' ? "\\%c" : "%c", *at);

@@ -20,7 +20,6 @@
 #include "io.h"
 #include "marks.h"
 #include "slurm_call.h"
-#include "text.h"
 
 #define NS_PER_S INT64_C(1000000000)
 

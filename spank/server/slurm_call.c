@@ -21,7 +21,6 @@
 #include <unistd.h>
 
 #include "io.h"
-#include "text.h"
 
 #ifndef LIBEXECDIR
 #error "LIBEXECDIR comes from the build"

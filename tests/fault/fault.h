@@ -41,6 +41,9 @@ void fault_everywhere(bool on); /* for all threads, instead */
 bool fault_hit(void);
 bool fault_hit_memory(void); /* an allocation did */
 
+/* Takes text over: it has to be what it was the first time, which expected keeps. */
+void fault_same(char *text, char **expected);
+
 /*
  * Calls that a library (a part of its file's name) or a function makes, or that are made for it,
  * never fail.

@@ -6,30 +6,14 @@
  * has an answer, and one that was taken can be shown.
  */
 #include "api.h"
+#include "bare_service.h"
 #include "fuzz.h"
 #include "json.h"
-#include "service.h"
 
 #define REQUESTS 16
 
-static struct conf conf = { .path = (char *)"fuzz",
-			    .cluster = (char *)"c1",
-			    .slurm_conf = (char *)"",
-			    .fabric_json = (char *)TEST_DATA "/contract/fabric.json" };
-static void quiet(int priority, const char *text)
-{
-	(void)priority;
-	(void)text;
-}
-
-static struct service service = { .with = { .conf = &conf, .fabric_max = SIZE_MAX, .log = quiet },
-				  .conf = &conf,
-				  .helper = "/nonexistent",
-				  .fabric_lock = PTHREAD_RWLOCK_INITIALIZER,
-				  .reload = PTHREAD_MUTEX_INITIALIZER,
-				  .users.lock = PTHREAD_MUTEX_INITIALIZER,
-				  .bell_lock = PTHREAD_MUTEX_INITIALIZER,
-				  .bell = PTHREAD_COND_INITIALIZER };
+static struct conf conf = BARE_CONF(TEST_DATA "/contract/fabric.json");
+static struct service service = BARE_SERVICE(&conf);
 
 /* What fields.c does with an answer of Slurm's. */
 static void take_facts(const char *name, const char *text)
