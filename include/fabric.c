@@ -84,9 +84,16 @@ bool link_state_parse(const char *text, enum link_state *state)
 	return false;
 }
 
+struct fabric *fabric_share(struct fabric *f)
+{
+	if (f)
+		atomic_fetch_add(&f->sharers, 1);
+	return f;
+}
+
 void fabric_free(struct fabric *f)
 {
-	if (!f)
+	if (!f || atomic_fetch_sub(&f->sharers, 1) > 0)
 		return;
 	free(f->how);
 	free(f->source);

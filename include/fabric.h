@@ -20,6 +20,7 @@
 #ifndef FABRIC_FABRIC_H
 #define FABRIC_FABRIC_H
 
+#include <stdatomic.h>
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
@@ -158,9 +159,13 @@ struct fabric {
 	size_t area_count;
 	struct fabric_island *islands;
 	size_t island_count;
+
+	atomic_uint sharers; /* beyond the first; see fabric_share() */
 };
 
-/* Frees f and all it holds; NULL is fine. */
+/* Another one who holds f, in any thread, and frees it in the end; nobody changes it from then on. */
+struct fabric *fabric_share(struct fabric *f);
+/* Frees f and all it holds when nobody else does; NULL is fine. */
 void fabric_free(struct fabric *f);
 
 /* Reads a fabric.json; all references and the order are checked. NULL, errno and err on failure. */

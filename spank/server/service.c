@@ -49,7 +49,7 @@ int service_init(struct service *s, const struct service_with *with, struct err 
 	s->with = *with;
 	s->conf = with->conf;
 	s->helper = with->helper ? with->helper : slurm_call_helper();
-	pthread_rwlock_init(&s->fabric_lock, NULL);
+	pthread_mutex_init(&s->fabric_lock, NULL);
 	pthread_mutex_init(&s->reload, NULL);
 	pthread_mutex_init(&s->bell_lock, NULL);
 	sem_init(&s->stories, 0, SERVICE_STORIES);
@@ -82,7 +82,7 @@ void service_clear(struct service *s)
 	marks_free(s->marks);
 	pthread_mutex_destroy(&s->marks_lock);
 	pthread_mutex_destroy(&s->reload);
-	pthread_rwlock_destroy(&s->fabric_lock);
+	pthread_mutex_destroy(&s->fabric_lock);
 }
 
 /* ---- the bell ---- */
@@ -234,10 +234,10 @@ static bool replace_fabric(struct service *s, const struct stat *st)
 			    "%s: not there; switches stay unknown until sfabric-topology "
 			    "discover writes it",
 			    s->conf->fabric_json);
-	pthread_rwlock_wrlock(&s->fabric_lock);
+	pthread_mutex_lock(&s->fabric_lock);
 	old = s->fabric;
 	s->fabric = fresh;
-	pthread_rwlock_unlock(&s->fabric_lock);
+	pthread_mutex_unlock(&s->fabric_lock);
 	fabric_free(old);
 	return true;
 }
@@ -257,8 +257,19 @@ void service_refresh_fabric(struct service *s)
 	pthread_mutex_unlock(&s->reload);
 }
 
-/* The caller holds the fabric's lock. */
-static struct map *joined_map(struct service *s, const char *node, int64_t at_ns, struct err *err)
+struct fabric *service_fabric(struct service *s)
+{
+	struct fabric *f;
+
+	service_refresh_fabric(s);
+	pthread_mutex_lock(&s->fabric_lock);
+	f = fabric_share(s->fabric);
+	pthread_mutex_unlock(&s->fabric_lock);
+	return f;
+}
+
+static struct map *joined_map(struct service *s, const struct fabric *f, const char *node,
+			      int64_t at_ns, struct err *err)
 {
 	struct map *m;
 	size_t differ = 0;
@@ -271,7 +282,7 @@ static struct map *joined_map(struct service *s, const char *node, int64_t at_ns
 	}
 	m = map_parse(json, strlen(json), node, err);
 	free(json);
-	if (m && s->fabric && map_join_fabric(m, s->fabric, &differ) < 0) {
+	if (m && f && map_join_fabric(m, f, &differ) < 0) {
 		map_free(m);
 		errno = ENOMEM;
 		return NULL;
@@ -282,11 +293,13 @@ static struct map *joined_map(struct service *s, const char *node, int64_t at_ns
 int service_map(struct service *s, const char *node, int64_t at_ns, struct map **map,
 		struct err *err)
 {
-	service_refresh_fabric(s);
-	pthread_rwlock_rdlock(&s->fabric_lock);
-	*map = joined_map(s, node, at_ns, err);
-	pthread_rwlock_unlock(&s->fabric_lock);
-	return *map ? 0 : -errno;
+	struct fabric *f = service_fabric(s);
+	int rc;
+
+	*map = joined_map(s, f, node, at_ns, err);
+	rc = *map ? 0 : -errno;
+	fabric_free(f);
+	return rc;
 }
 
 /* ---- a job's story ---- */
@@ -364,7 +377,7 @@ static int load_records(struct service *s, int64_t key, struct service_story *ou
 
 static int add_map(struct service *s, const char *node, int64_t at_ns, struct service_story *out)
 {
-	struct map *m = joined_map(s, node, at_ns, NULL);
+	struct map *m = joined_map(s, out->fabric, node, at_ns, NULL);
 
 	if (m)
 		out->maps[out->story.map_count++] = m;
@@ -400,9 +413,8 @@ int service_story_load(struct service *s, const struct store_job *job, bool reco
 	int rc;
 
 	memset(out, 0, sizeof(*out));
-	service_refresh_fabric(s);
-	pthread_rwlock_rdlock(&s->fabric_lock);
 	out->service = s;
+	out->fabric = service_fabric(s);
 	rc = load_facts(job, out, err);
 	if (rc == 0 && records)
 		rc = load_records(s, job->key, out, err);
@@ -420,7 +432,7 @@ int service_story_load(struct service *s, const struct store_job *job, bool reco
 	out->story.maps = out->maps;
 	out->story.records = out->records;
 	out->story.begins = out->begins;
-	out->story.fabric = s->fabric;
+	out->story.fabric = out->fabric;
 	out->story.one_node = s->with.node != NULL;
 	return 0;
 }
@@ -436,6 +448,6 @@ void service_story_clear(struct service_story *out)
 	free(out->maps);
 	free(out->begins);
 	job_facts_free(out->facts);
-	pthread_rwlock_unlock(&out->service->fabric_lock);
+	fabric_free(out->fabric);
 	memset(out, 0, sizeof(*out));
 }

@@ -64,9 +64,9 @@ struct service {
 	struct store *store;
 	const char *helper; /* sfabric-slurm */
 
-	pthread_rwlock_t fabric_lock;
-	struct fabric *fabric;	/* NULL: none, or a broken one */
-	pthread_mutex_t reload; /* who holds it reads the file; the two below are its */
+	pthread_mutex_t fabric_lock; /* of the pointer */
+	struct fabric *fabric;	     /* NULL: none, or a broken one; see service_fabric() */
+	pthread_mutex_t reload;	     /* who holds it reads the file; the two below are its */
 	struct stat fabric_seen;
 	bool fabric_known; /* fabric_seen holds, or the file was missing */
 
@@ -98,6 +98,8 @@ bool service_wait(struct service *s, int64_t until_ns);
 
 /* Reads fabric.json again when it has changed; says so in the log. */
 void service_refresh_fabric(struct service *s);
+/* The fabric that is known, refreshed; the caller frees it. NULL: none. */
+struct fabric *service_fabric(struct service *s);
 
 /* A node's map joined with the fabric as it was at at_ns (0: now). *map is the caller's. -ENOENT.
  */
@@ -111,12 +113,13 @@ int service_map(struct service *s, const char *node, int64_t at_ns, struct map *
 int service_rights_of(struct service *s, uid_t uid, struct service_rights *rights, struct err *err);
 
 /*
- * Everything that story.h needs about one incarnation. The fabric stays locked until the clear. A
- * running job's tag says nothing of steps: without records they are not read.
+ * Everything that story.h needs about one incarnation. A running job's tag says nothing of steps:
+ * without records they are not read.
  */
 struct service_story {
 	struct story story;
 	struct service *service;
+	struct fabric *fabric;
 	struct job_facts *facts;
 	struct map **maps;
 	struct record **records; /* as long as all can be shown whole */

@@ -123,15 +123,13 @@ static int find_running(struct service *s, struct hits *hits, struct err *err)
 /* The host behind a port; malloc'ed, NULL unknown. */
 static char *host_of(struct service *s, uint64_t guid)
 {
-	size_t port;
+	struct fabric *f = service_fabric(s);
+	size_t port = f ? fabric_find_port(f, guid) : FABRIC_NONE;
 	char *host = NULL;
 
-	service_refresh_fabric(s);
-	pthread_rwlock_rdlock(&s->fabric_lock);
-	port = s->fabric ? fabric_find_port(s->fabric, guid) : FABRIC_NONE;
-	if (port != FABRIC_NONE && s->fabric->ports[port].host != FABRIC_NONE)
-		host = strdup(s->fabric->hosts[s->fabric->ports[port].host].name);
-	pthread_rwlock_unlock(&s->fabric_lock);
+	if (port != FABRIC_NONE && f->ports[port].host != FABRIC_NONE)
+		host = strdup(f->hosts[f->ports[port].host].name);
+	fabric_free(f);
 	return host;
 }
 

@@ -24,7 +24,7 @@ static inline void bare_log(int priority, const char *text)
 	{                                                                                          \
 		.with = { .conf = (its_conf), .fabric_max = SIZE_MAX, .log = bare_log },           \
 		.conf = (its_conf), .helper = "/nonexistent",                                      \
-		.fabric_lock = PTHREAD_RWLOCK_INITIALIZER, .reload = PTHREAD_MUTEX_INITIALIZER,    \
+		.fabric_lock = PTHREAD_MUTEX_INITIALIZER, .reload = PTHREAD_MUTEX_INITIALIZER,     \
 		.users.lock = PTHREAD_MUTEX_INITIALIZER, .bell_lock = PTHREAD_MUTEX_INITIALIZER,   \
 		.bell = PTHREAD_COND_INITIALIZER                                                   \
 	}

@@ -337,6 +337,31 @@ static void no_cluster_no_store(void **state)
 	assert_non_null(strstr(err.text, "cluster"));
 }
 
+/* Who reads a fabric keeps it while another one takes its place. */
+static void a_fabric_is_replaced_under_a_reader(void **state)
+{
+	struct fixture *f = *state;
+	struct service_with with = {
+		.conf = &f->conf, .folder = f->folder, .fabric_max = FABRIC_MAX_BYTES, .log = quiet
+	};
+	struct service service;
+	struct fabric *held, *next;
+
+	f->conf.fabric_json = io_format("%s/contract/fabric.json", TEST_DATA);
+	assert_int_equal(service_init(&service, &with, NULL), 0);
+	held = service_fabric(&service);
+	free(f->conf.fabric_json);
+	f->conf.fabric_json = io_format("%s/fuzz/fabric/two-hosts", TEST_DATA);
+	next = service_fabric(&service);
+	assert_ptr_not_equal(next, held);
+	assert_int_equal(next->host_count, 2);
+	service_clear(&service);
+	assert_int_equal(held->host_count, 4);
+	fabric_free(held);
+	fabric_free(next);
+	free(f->conf.fabric_json);
+}
+
 /* Of a file that is too long for a node's memory the units are read, not the switches. */
 static void a_long_fabric_is_read_in_part(void **state)
 {
@@ -364,11 +389,17 @@ static void a_long_fabric_is_read_in_part(void **state)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		TEST(the_first_host_writes),	     TEST(one_of_two_nodes_is_not_all),
-		TEST(another_host_writes_nothing),   TEST(only_a_step_s_first_node_asks),
-		TEST(what_is_no_message_is_refused), TEST(a_helper_that_hangs_holds_up_nobody),
-		TEST(a_store_that_is_in_the_way),    TEST(it_ends_at_any_moment),
-		TEST(no_cluster_no_store),	     TEST(a_long_fabric_is_read_in_part),
+		TEST(the_first_host_writes),
+		TEST(one_of_two_nodes_is_not_all),
+		TEST(another_host_writes_nothing),
+		TEST(only_a_step_s_first_node_asks),
+		TEST(what_is_no_message_is_refused),
+		TEST(a_helper_that_hangs_holds_up_nobody),
+		TEST(a_store_that_is_in_the_way),
+		TEST(it_ends_at_any_moment),
+		TEST(no_cluster_no_store),
+		TEST(a_long_fabric_is_read_in_part),
+		TEST(a_fabric_is_replaced_under_a_reader),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
