@@ -252,6 +252,13 @@ tests_fault_test_fault_server_LDADD = spank/libserver.la $(FAULT_LIBS)
 
 TESTS = $(check_PROGRAMS)
 
+# What tests/bench/records sends; built when that asks for it.
+EXTRA_PROGRAMS = tests/bench/burst
+tests_bench_burst_SOURCES = tests/bench/burst.c
+tests_bench_burst_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_bench_burst_LDADD = spank/libwire.la include/libcore.la
+CLEANFILES += tests/bench/burst
+
 # Data and helpers of the tests, and the tests that need a machine of their own.
 EXTRA_DIST += \
 	tests/unit/bare_service.h \
