@@ -52,6 +52,7 @@ EXTRA_DIST += \
 	contrib/packaging/debian/slurm-fabric-slurmctld.prerm \
 	contrib/packaging/debian/slurm-fabric-topology.dirs \
 	contrib/packaging/debian/slurm-fabric-topology.install \
+	contrib/packaging/debian/slurm-fabric-topology.lintian-overrides \
 	contrib/packaging/debian/slurm-fabric-topology.prerm \
 	contrib/packaging/debian/source/format
 
