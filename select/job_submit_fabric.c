@@ -275,6 +275,8 @@ static const char *own_flag(const job_desc_msg_t *job)
 		return "--constraint";
 	if (job->bitflags & SPREAD_JOB)
 		return "--spread-job";
+	if (job->contiguous == 1) /* Slurm then leaves its topology, and --switches with it, out */
+		return "--contiguous";
 	return NULL;
 }
 

@@ -295,6 +295,29 @@ static void assert_switches(const char *class, uint32_t nodes, uint32_t switches
 	free(said);
 }
 
+/* Slurm does not look at its topology then: a number of switches would promise what it can't do. */
+static void contiguous_nodes_are_not_placed(void **state)
+{
+	char option[] = "_SLURM_SPANK_OPTION_fabric_fabric=compact", *env = option, *said = NULL;
+	job_desc_msg_t job = {
+		.spank_job_env = &env,
+		.spank_job_env_size = 1,
+		.min_nodes = 2,
+		.max_nodes = 2,
+		.req_switch = NO_VAL,
+		.contiguous = 1,
+	};
+	struct place p = make_place();
+
+	(void)state;
+	assert_int_equal(job_submit(&job, 1000, &said), SLURM_SUCCESS);
+	assert_int_equal(job.req_switch, NO_VAL);
+	assert_non_null(said);
+	assert_non_null(strstr(said, "--contiguous decides the placement"));
+	free(said);
+	remove_place(&p);
+}
+
 static void the_plugin_places(void **state)
 {
 	struct place p = make_place();
@@ -382,6 +405,7 @@ int main(void)
 		cmocka_unit_test(long_notes_are_cut),
 		cmocka_unit_test(max_switch_wait_is_found),
 		cmocka_unit_test(the_plugin_places),
+		cmocka_unit_test(contiguous_nodes_are_not_placed),
 		cmocka_unit_test(changed_files_are_seen),
 		cmocka_unit_test(no_job_waits_for_a_file),
 	};
