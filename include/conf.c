@@ -156,6 +156,7 @@ static cfg_opt_t keys[] = {
 	CFG_STR_LIST("port_deny", "{}", CFGF_NONE),
 	CFG_BOOL("ethernet", cfg_false, CFGF_NONE),
 	CFG_STR("gres_order", "minor", CFGF_NONE),
+	CFG_STR("pci_tree", "", CFGF_NONE),
 	CFG_INT("suspect_after", 2, CFGF_NONE),
 	CFG_INT("clear_after", 10, CFGF_NONE),
 	CFG_STR("suspect_for", "1h", CFGF_NONE),
@@ -202,6 +203,7 @@ void conf_free(struct conf *c)
 		free(c->port_deny[i]);
 	free(c->port_deny);
 	free(c->gres_order);
+	free(c->pci_tree);
 	for (size_t i = 0; i < c->class_count; i++)
 		free(c->classes[i].name);
 	free(c->classes);
@@ -352,6 +354,7 @@ static int copy_keys(cfg_t *cfg, struct conf *c)
 	c->port_deny = copy_list(cfg, "port_deny", &c->port_deny_count, &rc);
 	c->ethernet = cfg_getbool(cfg, "ethernet");
 	c->gres_order = copy_string(cfg, "gres_order", &rc);
+	c->pci_tree = copy_string(cfg, "pci_tree", &rc);
 	c->suspect_after = (unsigned int)cfg_getint(cfg, "suspect_after");
 	c->clear_after = (unsigned int)cfg_getint(cfg, "clear_after");
 	c->suspect_for_ns = get_interval(cfg, "suspect_for");

@@ -50,6 +50,7 @@ struct conf {
 	size_t port_deny_count;
 	bool ethernet;   /* RoCE ports are fabric ports */
 	char *gres_order; /* "minor" or "pci": what Slurm's gres index follows */
+	char *pci_tree;   /* NCCL's topology of a virtual machine; "" the machine's own tree */
 
 	/* which ports are suspect */
 	unsigned int suspect_after, clear_after; /* intervals with errors, and without */

@@ -30,7 +30,8 @@ endif
 spank_libmap_la_SOURCES = \
 	spank/choose.c spank/choose.h \
 	spank/machine.c spank/machine.h \
-	spank/machine_hwloc.c spank/machine_hwloc.h
+	spank/machine_hwloc.c spank/machine_hwloc.h \
+	spank/machine_nccl.c spank/machine_nccl.h
 spank_libmap_la_CPPFLAGS = $(AM_CPPFLAGS) $(HWLOC_CFLAGS) $(JSONC_CFLAGS)
 spank_libmap_la_LIBADD = include/libcore.la $(HWLOC_LIBS)
 

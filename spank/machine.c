@@ -26,6 +26,7 @@
 #include "choose.h"
 #include "io.h"
 #include "machine_hwloc.h"
+#include "machine_nccl.h"
 #include "text.h"
 
 #define PATH_SIZE 512
@@ -171,6 +172,74 @@ static void sort_devices(struct machine *m)
 		}
 	}
 	m->port_count = kept;
+}
+
+/* ---- switches that show more levels than they have ---- */
+
+uint64_t machine_bridge_id(uint16_t vendor, uint16_t device, uint16_t subvendor, uint16_t subdevice)
+{
+	return (uint64_t)vendor << 48 | (uint64_t)device << 32 | (uint64_t)subvendor << 16 |
+	       subdevice;
+}
+
+/* Broadcom's PEX switches of PCIe 4 (c010) and 5 (c030). */
+static bool is_part(uint64_t id, uint64_t above)
+{
+	const uint64_t model = ~UINT64_C(0xfff);
+
+	if ((id & model) == UINT64_C(0x1000c0101000a000))
+		return id == above;
+	return (id & model) == UINT64_C(0x1000c03010001000) &&
+	       (above & model) == UINT64_C(0x1000c03010000000);
+}
+
+static size_t parent_of(const struct machine *m, size_t bridge)
+{
+	return bridge < m->bridge_count ? m->bridges[bridge].parent : MACHINE_NONE;
+}
+
+/* Below a root port every second bridge is the port of a switch that leads up. */
+static bool leads_up(const struct machine *m, size_t bridge)
+{
+	size_t above = 0;
+
+	while ((bridge = parent_of(m, bridge)) < m->bridge_count && !m->bridges[bridge].host)
+		if (++above > m->bridge_count)
+			return false;
+	return above % 2 == 1;
+}
+
+/*
+ * One chip of these shows itself as a switch with switches below it. As NCCL does
+ * (ncclTopoFlattenBcmSwitches in its topo.cc), what hangs below the lower ones is put below the
+ * upper one, since the way from one to the other is no longer than inside one of them.
+ */
+static int flatten_switches(struct machine *m)
+{
+	size_t *upper = calloc(m->bridge_count + 1, sizeof(*upper));
+
+	if (!upper)
+		return -ENOMEM;
+	for (size_t i = 0; i < m->bridge_count; i++) {
+		size_t above = parent_of(m, parent_of(m, i));
+
+		upper[i] = MACHINE_NONE;
+		if (above < m->bridge_count && leads_up(m, i) &&
+		    is_part(m->bridges[i].id, m->bridges[above].id))
+			upper[i] = above;
+	}
+	for (size_t i = 0; i < m->bridge_count; i++)
+		while (m->bridges[i].parent < m->bridge_count &&
+		       upper[m->bridges[i].parent] != MACHINE_NONE)
+			m->bridges[i].parent = upper[m->bridges[i].parent];
+	free(upper);
+	return 0;
+}
+
+static int finish(struct machine *m)
+{
+	sort_devices(m);
+	return flatten_switches(m);
 }
 
 /* ---- reading below a root ---- */
@@ -671,8 +740,7 @@ static int read_devices(struct reader *r)
 	if (rc < 0)
 		return rc;
 	check_virtual(r->machine);
-	sort_devices(r->machine);
-	return 0;
+	return finish(r->machine);
 }
 
 static int read_boot_id(struct reader *r)
@@ -751,7 +819,9 @@ struct machine *machine_read(const char *root, struct err *err)
 	return NULL;
 }
 
-struct machine *machine_read_xml(const char *path, struct err *err)
+/* list: what an NCCL topology has besides, the caller's to clear. */
+static struct machine *read_xml(const char *path, struct machine_pci_list *list, bool nccl,
+				struct err *err)
 {
 	struct machine *m = calloc(1, sizeof(*m));
 	char *text = NULL;
@@ -761,15 +831,113 @@ struct machine *machine_read_xml(const char *path, struct err *err)
 	rc = m ? io_read(path, MACHINE_XML_MAX_BYTES, &text, &len, err)
 	       : err_set(err, ENOMEM, "%s: out of memory", path);
 	if (rc == 0)
-		rc = machine_hwloc_xml(m, text, len, path, err);
+		rc = nccl || machine_nccl_looks_so(text)
+			     ? machine_nccl_xml(m, text, len, path, list, err)
+			     : machine_hwloc_xml(m, text, len, path, err);
 	free(text);
-	if (rc == 0) {
-		sort_devices(m);
+	if (rc == 0 && finish(m) < 0)
+		rc = err_set(err, ENOMEM, "%s: out of memory", path);
+	if (rc == 0)
 		return m;
-	}
 	machine_free(m);
 	errno = -rc;
 	return NULL;
+}
+
+struct machine *machine_read_xml(const char *path, struct err *err)
+{
+	struct machine_pci_list list = { 0 };
+	struct machine *m = read_xml(path, &list, false, err);
+	int code = errno;
+
+	machine_pci_list_clear(&list);
+	errno = code;
+	return m;
+}
+
+/* ---- a tree from elsewhere ---- */
+
+static size_t bridge_at(const struct machine *m, size_t count, const struct machine_bdf *bdf)
+{
+	for (size_t i = 0; i < count; i++)
+		if (m->bridges[i].placed && machine_bdf_order(&m->bridges[i].bdf, bdf) == 0)
+			return i;
+	return MACHINE_NONE;
+}
+
+/*
+ * Adds the tree's bridges behind m's; now[i] is where bridge i is then: one whose address m has is
+ * m's own, so that devices below it that the tree does not know meet those that it does.
+ */
+static int add_bridges(struct machine *m, const struct machine *tree, size_t *now)
+{
+	size_t count = m->bridge_count;
+	struct machine_bridge *more =
+		reallocarray(m->bridges, count + tree->bridge_count + 1, sizeof(*more));
+
+	if (!more)
+		return -ENOMEM;
+	m->bridges = more;
+	for (size_t i = 0; i < tree->bridge_count; i++) {
+		const struct machine_bridge *b = &tree->bridges[i];
+
+		now[i] = b->placed ? bridge_at(m, count, &b->bdf) : MACHINE_NONE;
+		if (now[i] != MACHINE_NONE)
+			continue;
+		now[i] = m->bridge_count++;
+		m->bridges[now[i]] = *b;
+	}
+	for (size_t i = 0; i < tree->bridge_count; i++)
+		if (now[i] >= count && tree->bridges[i].parent < tree->bridge_count)
+			m->bridges[now[i]].parent = now[tree->bridges[i].parent];
+	return 0;
+}
+
+/* Functions of a card share its place; a tree names the first of them. */
+static void put_in_place(struct machine_place *place, const struct machine_pci_list *list,
+			 const size_t *now)
+{
+	const struct machine_pci *found = NULL;
+
+	for (size_t i = 0; i < list->count; i++) {
+		struct machine_bdf first = place->bdf;
+		const struct machine_pci *pci = &list->devices[i];
+
+		first.function = 0;
+		if (machine_bdf_order(&pci->place.bdf, &place->bdf) == 0)
+			found = pci;
+		else if (!found && machine_bdf_order(&pci->place.bdf, &first) == 0)
+			found = pci;
+	}
+	if (!found)
+		return;
+	place->bridge = now[found->place.bridge];
+	if (found->place.numa >= 0)
+		place->numa = found->place.numa;
+}
+
+int machine_place(struct machine *m, const char *path, struct err *err)
+{
+	struct machine_pci_list list = { 0 };
+	struct machine *tree = read_xml(path, &list, true, err);
+	int rc = tree ? 0 : -errno;
+	size_t *now = NULL;
+
+	if (rc == 0) {
+		now = calloc(tree->bridge_count + 1, sizeof(*now));
+		rc = now ? add_bridges(m, tree, now) : -ENOMEM;
+		if (rc < 0)
+			err_set(err, -rc, "%s: out of memory", path);
+	}
+	for (size_t i = 0; rc == 0 && i < m->gpu_count; i++)
+		put_in_place(&m->gpus[i].place, &list, now);
+	for (size_t i = 0; rc == 0 && i < m->port_count; i++)
+		if (m->ports[i].placed)
+			put_in_place(&m->ports[i].place, &list, now);
+	free(now);
+	machine_pci_list_clear(&list);
+	machine_free(tree);
+	return rc;
 }
 
 /* ---- the fingerprint ---- */
@@ -887,10 +1055,23 @@ int machine_fingerprint(const char *root, const char *boot_id, char text[MACHINE
 
 /* ---- the map ---- */
 
+struct machine *machine_read_conf(const struct conf *conf, const char *root, struct err *err)
+{
+	struct machine *m = machine_read(root, err);
+	int rc = m && conf->pci_tree && conf->pci_tree[0] ? machine_place(m, conf->pci_tree, err)
+							  : 0;
+
+	if (rc == 0)
+		return m;
+	machine_free(m);
+	errno = -rc;
+	return NULL;
+}
+
 static struct map *read_and_choose(const struct conf *conf, const char *host, struct err *err)
 {
 	struct choose_filter filter = choose_filter_from(conf);
-	struct machine *m = machine_read(conf->root, err);
+	struct machine *m = machine_read_conf(conf, conf->root, err);
 	struct map *map = m ? choose_map(m, &filter, host, err) : NULL;
 	int code = errno;
 

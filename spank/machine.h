@@ -4,7 +4,7 @@
  *
  * A snapshot without any opinion: choose.h decides from it which GPU uses which port. It is read
  * from the running machine, from a recorded root (a folder that holds sys/ and proc/), or from an
- * hwloc XML file, which knows less. What the source did not say is unknown (-1, 0, NULL,
+ * XML file of hwloc or NCCL, which know less. What the source did not say is unknown (-1, 0, NULL,
  * MACHINE_NONE), never a default.
  */
 #ifndef SPANK_MACHINE_H
@@ -36,6 +36,9 @@ struct machine_bdf {
 struct machine_bridge {
 	size_t parent; /* MACHINE_NONE: nothing above it is known */
 	bool host;     /* a host bridge: the root of a PCI tree */
+	bool placed;   /* bdf is known */
+	struct machine_bdf bdf;
+	uint64_t id; /* machine_bridge_id(); 0 unknown */
 };
 
 /* Where a device sits. */
@@ -94,8 +97,20 @@ struct machine *machine_read(const char *root, struct err *err);
  */
 int machine_environment(const char *root);
 
-/* Reads an hwloc XML file (version 1 or 2). */
+/* Reads an XML file: of hwloc (version 1 or 2), or the topology of NCCL or RCCL. */
 struct machine *machine_read_xml(const char *path, struct err *err);
+
+/*
+ * Puts m's devices where the NCCL topology at path has their addresses: for virtual machines, whose
+ * own tree is flat. Devices that are not in it stay where they are. 0 or a negative errno.
+ */
+int machine_place(struct machine *m, const char *path, struct err *err);
+
+/* machine_read() of root, then what conf says besides (pci_tree). */
+struct machine *machine_read_conf(const struct conf *conf, const char *root, struct err *err);
+
+/* Vendor and device, and those of the subsystem, in one number. */
+uint64_t machine_bridge_id(uint16_t vendor, uint16_t device, uint16_t subvendor, uint16_t subdevice);
 
 /* -1, 0, 1. */
 int machine_bdf_order(const struct machine_bdf *a, const struct machine_bdf *b);

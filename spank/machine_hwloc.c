@@ -170,6 +170,22 @@ static size_t find_bridge(const struct reader *r, hwloc_obj_t object)
 	return MACHINE_NONE;
 }
 
+static struct machine_bridge bridge_of(hwloc_obj_t object)
+{
+	const struct hwloc_bridge_attr_s *attr = &object->attr->bridge;
+	const struct hwloc_pcidev_attr_s *pci = &attr->upstream.pci;
+
+	if (attr->upstream_type == HWLOC_OBJ_BRIDGE_HOST)
+		return (struct machine_bridge){ .parent = MACHINE_NONE, .host = true };
+	return (struct machine_bridge){
+		.parent = MACHINE_NONE,
+		.placed = true,
+		.bdf = { pci->domain, pci->bus, pci->dev, pci->func },
+		.id = machine_bridge_id(pci->vendor_id, pci->device_id, pci->subvendor_id,
+					pci->subdevice_id),
+	};
+}
+
 static size_t add_bridge(struct reader *r, hwloc_obj_t object)
 {
 	struct machine *m = r->machine;
@@ -185,10 +201,7 @@ static size_t add_bridge(struct reader *r, hwloc_obj_t object)
 		return MACHINE_NONE;
 	m->bridges = bridges;
 	objects[m->bridge_count] = object;
-	bridges[m->bridge_count] = (struct machine_bridge){
-		.parent = MACHINE_NONE,
-		.host = object->attr->bridge.upstream_type == HWLOC_OBJ_BRIDGE_HOST,
-	};
+	bridges[m->bridge_count] = bridge_of(object);
 	return m->bridge_count++;
 }
 
@@ -540,8 +553,11 @@ static int check_text(const char *text, size_t len, const char *source, struct e
 	static const char end[] = "</topology>";
 
 	if (!strstr(text, "<topology"))
-		return err_set(err, EPROTO,
-			       "%s: no hwloc XML (lstopo --whole-io FILE.xml writes it)", source);
+		return err_set(
+			err, EPROTO,
+			"%s: no topology of hwloc (lstopo --whole-io FILE.xml writes it) and "
+			"none of NCCL (NCCL_TOPO_DUMP_FILE)",
+			source);
 	while (len > 0 && strchr(" \t\r\n", text[len - 1]))
 		len--;
 	if (len < strlen(end) || memcmp(text + len - strlen(end), end, strlen(end)) != 0)

@@ -177,6 +177,7 @@ FUZZ_FILES = \
 	tests/fuzz/fuzz_machine.c \
 	tests/fuzz/fuzz_map.c \
 	tests/fuzz/fuzz_names.c \
+	tests/fuzz/fuzz_nccl.c \
 	tests/fuzz/fuzz_options.c \
 	tests/fuzz/fuzz_packet.c \
 	tests/fuzz/fuzz_processes.c \
@@ -269,6 +270,7 @@ EXTRA_DIST += \
 	tests/valgrind.supp \
 	tests/bench \
 	tests/cluster \
+	tests/map \
 	tests/select \
 	tests/slurm \
 	tests/topology \

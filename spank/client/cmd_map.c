@@ -4,7 +4,8 @@
  *
  * Without an argument the map of this machine, made on the spot with fabric.conf's filter; with a
  * node's name the one that node published, from sfabricctld; with --from one made from what was
- * recorded: an hwloc XML file, a folder that holds sys/ and proc/, or a map as --json writes it.
+ * recorded: an XML file of hwloc or NCCL, a folder that holds sys/ and proc/, or a map as --json
+ * writes it.
  * Goes to standard output as two tables or as the contract's JSON.
  */
 #include <errno.h>
@@ -35,7 +36,8 @@ static const char usage[] =
 	"\n"
 	"  NODE            the map that this node's sfabricd published, from sfabricctld;\n"
 	"                  without it and without --from: this machine, as it is\n"
-	"  --from FILE     an hwloc XML file (lstopo --whole-io), or a map written by --json\n"
+	"  --from FILE     an XML file of hwloc (lstopo --whole-io) or of NCCL or RCCL\n"
+	"                  (NCCL_TOPO_DUMP_FILE), or a map written by --json\n"
 	"  --from FOLDER   a recorded machine: a folder that holds its sys/ and proc/\n"
 	"  --json          the map as JSON (format slurm-fabric/map)\n"
 	"  --help          this text\n"
@@ -126,7 +128,7 @@ static void from_path(const struct conf *conf, const char *path, struct found *f
 	} else if (S_ISDIR(st.st_mode)) {
 		host = name_of(path, false);
 		if (host)
-			from_machine(machine_read(path, err), conf, host, found, err);
+			from_machine(machine_read_conf(conf, path, err), conf, host, found, err);
 		free(host);
 	} else {
 		from_file(conf, path, found, err);
@@ -144,7 +146,7 @@ static void from_here(const struct conf *conf, struct found *found, struct err *
 	}
 	host[sizeof(host) - 1] = '\0';
 	host[strcspn(host, ".")] = '\0'; /* Slurm's NodeName is the short one */
-	from_machine(machine_read(conf->root, err), conf, host, found, err);
+	from_machine(machine_read_conf(conf, conf->root, err), conf, host, found, err);
 }
 
 static void read_reply(const struct wire_reply *reply, const char *node, struct found *found,

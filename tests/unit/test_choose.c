@@ -37,7 +37,8 @@ static int teardown(void **state)
 
 static size_t add_bridge(size_t parent)
 {
-	bridges[machine.bridge_count] = (struct machine_bridge){ parent, parent == MACHINE_NONE };
+	bridges[machine.bridge_count] =
+		(struct machine_bridge){ .parent = parent, .host = parent == MACHINE_NONE };
 	return machine.bridge_count++;
 }
 
