@@ -82,11 +82,14 @@ static int check_size(cfg_t *cfg, cfg_opt_t *opt)
 
 static int check_gres_order(cfg_t *cfg, cfg_opt_t *opt)
 {
+	static const char *const words[] = { "off", "nvidia", "nvml", "rsmi", "minor", "pci" };
 	const char *text = cfg_opt_getnstr(opt, 0);
 
-	if (text && (!strcmp(text, "minor") || !strcmp(text, "pci")))
-		return 0;
-	cfg_error(cfg, "%s = \"%s\": \"minor\" or \"pci\" is needed", opt->name, text ? text : "");
+	for (size_t i = 0; text && i < sizeof(words) / sizeof(words[0]); i++)
+		if (!strcmp(text, words[i]))
+			return 0;
+	cfg_error(cfg, "%s = \"%s\": \"off\", \"nvidia\", \"nvml\", \"rsmi\", \"minor\" or \"pci\" is needed",
+		  opt->name, text ? text : "");
 	return -1;
 }
 

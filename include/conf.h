@@ -49,7 +49,7 @@ struct conf {
 	char **port_deny;
 	size_t port_deny_count;
 	bool ethernet;   /* RoCE ports are fabric ports */
-	char *gres_order; /* "minor" or "pci": what Slurm's gres index follows */
+	char *gres_order; /* what Slurm's gres index follows: AutoDetect of gres.conf, "minor" or "pci" */
 	char *pci_tree;   /* NCCL's topology of a virtual machine; "" the machine's own tree */
 
 	/* which ports are suspect */

@@ -48,6 +48,7 @@ static void port_clear(struct map_port *p)
 static void gpu_clear(struct map_gpu *g)
 {
 	free(g->bdf);
+	free(g->part);
 	free(g->uuid);
 	free(g->model);
 	free(g->near);
@@ -237,6 +238,7 @@ static void read_gpu(struct json_reader *r, json_object *object, const struct ma
 	g->gres = optional_int(r, object, "gres");
 	g->minor = optional_int(r, object, "minor");
 	g->bdf = json_read_strdup(r, object, "bdf");
+	g->part = optional_string(r, object, "part");
 	g->uuid = optional_string(r, object, "uuid");
 	g->model = optional_string(r, object, "model");
 	g->numa = optional_int(r, object, "numa");
@@ -435,6 +437,7 @@ static json_object *gpu_json(const struct map *m, const struct map_gpu *g, int *
 	put_int(object, "gres", g->gres, rc);
 	put_int(object, "minor", g->minor, rc);
 	put_string(object, "bdf", g->bdf, rc);
+	put_string(object, "part", g->part, rc);
 	put_string(object, "uuid", g->uuid, rc);
 	put_string(object, "model", g->model, rc);
 	put_int(object, "numa", g->numa, rc);

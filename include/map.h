@@ -63,6 +63,7 @@ struct map_gpu {
 	int gres;    /* Slurm's gres index; -1 unknown */
 	int minor;   /* of the device node; -1 unknown */
 	char *bdf;
+	char *part;  /* "1/0": MIG's GPU and compute instance; NULL: the whole GPU */
 	char *uuid;  /* NULL unknown */
 	char *model; /* NULL unknown */
 	int numa;    /* -1 unknown */

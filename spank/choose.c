@@ -19,8 +19,9 @@
 #include "io.h"
 #include "text.h"
 
-#define MAX_DEPTH 64 /* bridges above a device; PCI allows 256 buses, machines have less than ten  \
-		      */
+#define MAX_DEPTH                                                                                  \
+	64 /* bridges above a device; PCI allows 256 buses, machines have less than ten            \
+	    */
 
 struct distance {
 	enum map_class class;
@@ -42,6 +43,15 @@ struct work {
 	size_t *order; /* ports by PCI address, then port number: as they are dealt */
 };
 
+static enum choose_gres gres_from(const char *word)
+{
+	if (!word)
+		return GRES_MINOR;
+	if (!strcmp(word, "pci") || !strcmp(word, "nvml") || !strcmp(word, "rsmi"))
+		return GRES_PCI;
+	return strcmp(word, "nvidia") ? GRES_MINOR : GRES_NVIDIA;
+}
+
 struct choose_filter choose_filter_from(const struct conf *conf)
 {
 	return (struct choose_filter){
@@ -50,7 +60,7 @@ struct choose_filter choose_filter_from(const struct conf *conf)
 		.deny = conf->port_deny,
 		.deny_count = conf->port_deny_count,
 		.ethernet = conf->ethernet,
-		.gres_pci = conf->gres_order && !strcmp(conf->gres_order, "pci"),
+		.gres = gres_from(conf->gres_order),
 	};
 }
 
@@ -495,26 +505,44 @@ static int copy_gpu(const struct machine_gpu *g, struct map_gpu *to)
 	to->numa = g->place.numa;
 	if (rc == 0)
 		rc = copy_string(&to->model, g->model);
+	if (rc == 0)
+		rc = copy_string(&to->part, g->part);
 	to->bdf = machine_bdf_text(&g->place.bdf);
 	return to->bdf ? rc : -ENOMEM;
 }
 
-/*
- * Slurm sorts gres by the name of the device file (/dev/dri/renderD* before /dev/nvidia*, numbers
- * as numbers) unless NVML gave it the PCI order.
- */
-static bool gres_before(const struct machine_gpu *a, const struct machine_gpu *b)
+static bool same_address(const struct machine_gpu *a, const struct machine_gpu *b)
 {
-	if (a->vendor != b->vendor)
-		return a->vendor == VENDOR_AMD;
-	return a->minor < b->minor;
+	return machine_bdf_order(&a->place.bdf, &b->place.bdf) == 0;
+}
+
+/*
+ * Does GPU a come before GPU b in Slurm's list? It is sorted by the names of the device files
+ * (/dev/dri/renderD* before /dev/nvidia*, numbers as numbers), and then, where a library of the
+ * vendor's was asked, in its order: of NVML and ROCm SMI, PCI addresses. What a recording has of
+ * that order itself goes first, since older ROCm had another one. Parts of a GPU are in m as their
+ * files are.
+ */
+static bool gres_before(const struct machine *m, enum choose_gres gres, size_t a, size_t b)
+{
+	const struct machine_gpu *ga = &m->gpus[a], *gb = &m->gpus[b];
+
+	if (gres == GRES_PCI) {
+		bool told =
+			!m->live && ga->vendor == gb->vendor && ga->index >= 0 && gb->index >= 0;
+
+		return told && ga->index != gb->index ? ga->index < gb->index : a < b;
+	}
+	if (ga->vendor != gb->vendor)
+		return ga->vendor == VENDOR_AMD;
+	return ga->minor != gb->minor ? ga->minor < gb->minor : gres != GRES_NVIDIA && a < b;
 }
 
 /*
  * A GPU without a device file is none of Slurm's. In PCI order that is told only where others have
  * one: a source that knows no minor at all (XML) still has an order.
  */
-static void number_gres(const struct machine *m, bool pci, struct map *map)
+static void number_gres(const struct machine *m, enum choose_gres gres, struct map *map)
 {
 	bool any_minor = false;
 
@@ -522,18 +550,23 @@ static void number_gres(const struct machine *m, bool pci, struct map *map)
 		any_minor |= m->gpus[i].minor >= 0;
 	for (size_t i = 0; i < m->gpu_count; i++) {
 		int rank = 0;
-		if (m->gpus[i].minor < 0 && (any_minor || !pci))
+		if (m->gpus[i].minor < 0 && (any_minor || gres != GRES_PCI))
 			continue;
 		for (size_t k = 0; k < m->gpu_count; k++) {
-			if (m->gpus[k].minor < 0 && any_minor)
-				continue;
-			rank += pci ? k < i : gres_before(&m->gpus[k], &m->gpus[i]);
+			/* of a GPU in parts, for those who know none, the first part counts */
+			bool counts = m->gpus[k].minor >= 0 || !any_minor;
+			if (gres == GRES_NVIDIA && k > 0)
+				counts &= !same_address(&m->gpus[k - 1], &m->gpus[k]);
+			rank += counts && gres_before(m, gres, k, i);
 		}
 		map->gpus[i].gres = rank;
 	}
 }
 
-/* The vendor's number where the source has it for all GPUs of the vendor, else the PCI order. */
+/*
+ * The vendor's number where the source has it for all GPUs of the vendor, else the PCI order, in
+ * which parts of a GPU share its number.
+ */
 static void number_gpus(const struct machine *m, struct map *map)
 {
 	for (size_t i = 0; i < m->gpu_count; i++) {
@@ -543,7 +576,8 @@ static void number_gpus(const struct machine *m, struct map *map)
 			if (m->gpus[k].vendor != m->gpus[i].vendor)
 				continue;
 			all &= m->gpus[k].index >= 0;
-			rank += k < i;
+			rank += k < i &&
+				!(m->gpus[k].part && same_address(&m->gpus[k], &m->gpus[k + 1]));
 		}
 		map->gpus[i].index = all ? m->gpus[i].index : rank;
 	}
@@ -568,7 +602,7 @@ static struct map *copy_machine(const struct machine *m, const struct choose_fil
 		rc = copy_port(m, f, &m->ports[map->port_count], &map->ports[map->port_count]);
 	if (rc == 0) {
 		number_gpus(m, map);
-		number_gres(m, f->gres_pci, map);
+		number_gres(m, f->gres, map);
 		return map;
 	}
 	map_free(map);

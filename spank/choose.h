@@ -21,13 +21,20 @@
 #include "machine.h"
 #include "map.h"
 
+/* What Slurm's gres index follows, which gres.conf decides. */
+enum choose_gres {
+	GRES_MINOR,  /* the names of device files: File= lines */
+	GRES_NVIDIA, /* the same of whole GPUs: AutoDetect=nvidia knows no MIG */
+	GRES_PCI,    /* PCI addresses: AutoDetect=nvml and rsmi */
+};
+
 struct choose_filter {
 	char *const *allow; /* device names, DEVICE:PORT, BDFs or port GUIDs; none: all */
 	size_t allow_count;
 	char *const *deny;
 	size_t deny_count;
 	bool ethernet; /* RoCE ports are fabric ports */
-	bool gres_pci; /* Slurm's gres index follows the PCI order, not the minor numbers */
+	enum choose_gres gres;
 };
 
 struct choose_filter choose_filter_from(const struct conf *conf);

@@ -41,6 +41,7 @@ void machine_free(struct machine *m)
 	if (!m)
 		return;
 	for (size_t i = 0; i < m->gpu_count; i++) {
+		free(m->gpus[i].part);
 		free(m->gpus[i].uuid);
 		free(m->gpus[i].model);
 	}
@@ -138,12 +139,19 @@ char *machine_bdf_text(const struct machine_bdf *bdf)
 	return io_format("%04x:%02x:%02x.%x", bdf->domain, bdf->bus, bdf->device, bdf->function);
 }
 
+/* Parts as Slurm has them: by the names of their files. */
 static int gpu_order(const void *a, const void *b)
 {
 	const struct machine_gpu *ga = a, *gb = b;
+	const int keys[][2] = { { ga->caps[0], gb->caps[0] },
+				{ ga->caps[1], gb->caps[1] },
+				{ ga->index, gb->index },
+				{ ga->minor, gb->minor } };
 	int order = machine_bdf_order(&ga->place.bdf, &gb->place.bdf);
 
-	return order ? order : (ga->index > gb->index) - (ga->index < gb->index);
+	for (size_t i = 0; order == 0 && i < sizeof(keys) / sizeof(keys[0]); i++)
+		order = (keys[i][0] > keys[i][1]) - (keys[i][0] < keys[i][1]);
+	return order;
 }
 
 static int port_order(const void *a, const void *b)
@@ -354,6 +362,8 @@ struct reader {
 	int root;
 	struct machine *machine;
 	struct machine_pci_list pci;
+	struct kfd_node *kfd; /* in the order ROCm counts them */
+	size_t kfd_count;
 };
 
 static int package_of_node(const struct reader *r, int numa)
@@ -433,23 +443,232 @@ static void parse_information(const char *text, struct machine_gpu *g)
 	}
 }
 
+/* Up to max bytes of a file below the root, malloc'ed; NULL: not there, too long, not readable. */
+static char *read_text(const struct reader *r, const char *path, size_t max)
+{
+	int fd = open_below(r->root, path, O_RDONLY);
+	char *text = NULL;
+	size_t len;
+
+	if (fd >= 0 && io_read_fd(fd, path, max, &text, &len, NULL) < 0)
+		text = NULL;
+	if (fd >= 0)
+		close(fd);
+	return text;
+}
+
 static void read_information(const struct reader *r, const char *bdf, struct machine_gpu *g)
 {
-	char path[PATH_SIZE], *text;
-	size_t len;
-	int fd;
+	char path[PATH_SIZE], *text = NULL;
 
-	if (!path_format(path, "proc/driver/nvidia/gpus/%s/information", bdf))
-		return;
-	fd = open_below(r->root, path, O_RDONLY);
-	if (fd < 0)
-		return;
-	if (io_read_fd(fd, path, INFORMATION_MAX_BYTES, &text, &len, NULL) == 0) {
+	if (path_format(path, "proc/driver/nvidia/gpus/%s/information", bdf))
+		text = read_text(r, path, INFORMATION_MAX_BYTES);
+	if (text)
 		parse_information(text, g);
-		free(text);
-	}
-	close(fd);
+	free(text);
 }
+
+/* ---- MIG: a GPU in parts ---- */
+
+/* The folders of one GPU's instances while they are read. */
+struct mig {
+	const struct reader *r;
+	const char *folder;
+	struct machine_gpu whole; /* its strings are those of the machine's own entry */
+	int instance, cap;	  /* of the GPU instance whose compute instances are read */
+	size_t count;
+};
+
+/* The number behind "DeviceFileMinor:" of a capability's access file, -1 unknown. */
+static int capability(const struct reader *r, const char *folder)
+{
+	char path[PATH_SIZE], *text = NULL, *field = NULL;
+	uint64_t value;
+	int cap = -1;
+
+	if (path_format(path, "%s/access", folder))
+		text = read_text(r, path, INFORMATION_MAX_BYTES);
+	if (text)
+		field = information_field(text, "DeviceFileMinor");
+	if (field && u64_parse(field, INT32_MAX, &value))
+		cap = (int)value;
+	free(field);
+	free(text);
+	return cap;
+}
+
+/* "gi3" */
+static int instance_number(const char *name, const char *prefix)
+{
+	uint64_t value;
+
+	return !strncmp(name, prefix, 2) && u64_parse(name + 2, 255, &value) ? (int)value : -1;
+}
+
+static int add_part(struct mig *mig, int compute, int cap)
+{
+	const struct machine_gpu *whole = &mig->whole;
+	const struct machine_pci pci = { .place = whole->place, .vendor = whole->vendor };
+	struct machine_gpu *g = machine_add_gpu(mig->r->machine, &pci);
+
+	if (!g)
+		return -ENOMEM;
+	mig->count++;
+	g->minor = whole->minor;
+	g->caps[0] = mig->cap;
+	g->caps[1] = cap;
+	g->part = io_format("%d/%d", mig->instance, compute);
+	if (whole->model)
+		g->model = strdup(whole->model);
+	/* CUDA's older form, for which no library has to be asked */
+	if (whole->uuid)
+		g->uuid = io_format("MIG-%s/%d/%d", whole->uuid, mig->instance, compute);
+	return g->part && !g->model == !whole->model && !g->uuid == !whole->uuid ? 0 : -ENOMEM;
+}
+
+static int read_compute_instance(void *arg, const char *name)
+{
+	struct mig *mig = arg;
+	int number = instance_number(name, "ci");
+	char path[PATH_SIZE];
+
+	if (number < 0 || !path_format(path, "%s/gi%d/%s", mig->folder, mig->instance, name))
+		return 0;
+	return add_part(mig, number, capability(mig->r, path));
+}
+
+static int read_gpu_instance(void *arg, const char *name)
+{
+	struct mig *mig = arg;
+	char path[PATH_SIZE];
+
+	mig->instance = instance_number(name, "gi");
+	if (mig->instance < 0 || !path_format(path, "%s/%s", mig->folder, name))
+		return 0;
+	mig->cap = capability(mig->r, path);
+	return for_each_name(mig->r->root, path, read_compute_instance, mig);
+}
+
+/* Puts the parts of the last GPU in its place, where it has any. */
+static int read_parts(const struct reader *r)
+{
+	struct machine *m = r->machine;
+	size_t at = m->gpu_count - 1;
+	char folder[PATH_SIZE];
+	struct mig mig = { .r = r, .folder = folder, .whole = m->gpus[at] };
+	int rc;
+
+	if (mig.whole.minor < 0 ||
+	    !path_format(folder, "proc/driver/nvidia/capabilities/gpu%d/mig", mig.whole.minor))
+		return 0;
+	rc = for_each_name(r->root, folder, read_gpu_instance, &mig);
+	if (mig.count == 0)
+		return rc;
+	free(mig.whole.model);
+	free(mig.whole.uuid);
+	m->gpu_count--;
+	memmove(&m->gpus[at], &m->gpus[at + 1], (m->gpu_count - at) * sizeof(*m->gpus));
+	return rc;
+}
+
+/* ---- AMD: KFD's nodes, which are what ROCm counts ---- */
+
+struct kfd_node {
+	int number;
+	struct machine_bdf bdf;
+	int minor;
+	uint64_t unique_id; /* 0 unknown */
+};
+
+struct kfd {
+	const struct reader *r;
+	struct kfd_node *nodes; /* those with a GPU */
+	size_t count;
+};
+
+/* "simd_count 304": the number behind a name at the start of a line. */
+static bool property(const char *text, const char *name, uint64_t *value)
+{
+	size_t len = strlen(name);
+
+	for (const char *line = text; line; line = strchr(line, '\n')) {
+		line += *line == '\n';
+		if (!strncmp(line, name, len) && line[len] == ' ' &&
+		    strspn(line + len + 1, "0123456789") > 0) {
+			*value = strtoull(line + len + 1, NULL, 10);
+			return true;
+		}
+	}
+	return false;
+}
+
+/*
+ * location_id is bus, device and function (amdkfd's kfd_topology_add_device()); the number of a
+ * partition was added to the function by some kernels and is in the upper bits in others.
+ */
+static struct machine_bdf kfd_address(const struct reader *r, uint64_t domain, uint64_t location)
+{
+	struct machine_bdf bdf = { (uint32_t)domain, (uint8_t)(location >> 8), location >> 3 & 0x1f,
+				   location & 7 };
+
+	if (!find_pci(r, &bdf))
+		bdf.function = 0;
+	return bdf;
+}
+
+static int read_kfd_node(void *arg, const char *name)
+{
+	struct kfd *kfd = arg;
+	uint64_t number, simds = 0, location = 0, domain = 0, minor = 0;
+	struct kfd_node *more;
+	char path[PATH_SIZE], *text = NULL;
+
+	if (u64_parse(name, 65535, &number) &&
+	    path_format(path, "sys/class/kfd/kfd/topology/nodes/%s/properties", name))
+		text = read_text(kfd->r, path, INFORMATION_MAX_BYTES);
+	if (!text || !property(text, "simd_count", &simds) || simds == 0 ||
+	    !property(text, "location_id", &location)) {
+		free(text);
+		return 0;
+	}
+	property(text, "domain", &domain);
+	more = reallocarray(kfd->nodes, kfd->count + 1, sizeof(*more));
+	if (more) {
+		kfd->nodes = more;
+		more[kfd->count] = (struct kfd_node){
+			.number = (int)number,
+			.bdf = kfd_address(kfd->r, domain, location),
+			.minor = property(text, "drm_render_minor", &minor) && minor > 0 &&
+						 minor < 65536
+					 ? (int)minor
+					 : -1,
+		};
+		property(text, "unique_id", &more[kfd->count++].unique_id);
+	}
+	free(text);
+	return more ? 0 : -ENOMEM;
+}
+
+static int by_number(const void *a, const void *b)
+{
+	const struct kfd_node *na = a, *nb = b;
+
+	return (na->number > nb->number) - (na->number < nb->number);
+}
+
+static int read_kfd(struct reader *r)
+{
+	struct kfd kfd = { .r = r };
+	int rc = for_each_name(r->root, "sys/class/kfd/kfd/topology/nodes", read_kfd_node, &kfd);
+
+	if (kfd.count)
+		qsort(kfd.nodes, kfd.count, sizeof(*kfd.nodes), by_number);
+	r->kfd = kfd.nodes;
+	r->kfd_count = kfd.count;
+	return rc;
+}
+
+/* ---- a PCI device that is a GPU ---- */
 
 static int take_render_minor(void *arg, const char *name)
 {
@@ -470,28 +689,73 @@ static bool driven_by_other(const struct reader *r, const char *bdf)
 	       read_link_name(r->root, path, "driver", driver) && strcmp(driver, "amdgpu") != 0;
 }
 
-static int read_gpu(const struct reader *r, const struct machine_pci *pci)
+static struct machine_gpu *add_gpu(const struct reader *r, const struct machine_pci *pci,
+				   const char *bdf)
 {
-	char *bdf = machine_bdf_text(&pci->place.bdf), path[PATH_SIZE];
+	struct machine_gpu *g = machine_add_gpu(r->machine, pci);
+
+	if (g)
+		correct_place(r, bdf, &g->place);
+	return g;
+}
+
+static int fill_amd(const struct reader *r, const char *bdf, struct machine_gpu *g, size_t kfd)
+{
+	char path[PATH_SIZE], line[LINE_SIZE];
+
+	if (kfd < r->kfd_count) {
+		g->index = (int)kfd;
+		g->minor = r->kfd[kfd].minor;
+		if (r->kfd[kfd].unique_id)
+			g->uuid =
+				io_format("GPU-%016llx", (unsigned long long)r->kfd[kfd].unique_id);
+	}
+	if (path_format(path, "sys/bus/pci/devices/%s/product_name", bdf) &&
+	    read_line(r->root, path, line))
+		g->model = io_printable(line);
+	if (g->minor >= 0 || !path_format(path, "sys/bus/pci/devices/%s/drm", bdf))
+		return 0;
+	return for_each_name(r->root, path, take_render_minor, g);
+}
+
+/* As many GPUs as KFD has nodes there (MI300 can be cut into partitions); without KFD it is one. */
+static int read_amd(const struct reader *r, const struct machine_pci *pci, const char *bdf)
+{
 	struct machine_gpu *g;
 	int rc = 0;
+	bool any = false;
 
-	if (!bdf)
-		return -ENOMEM;
-	if (pci->vendor == VENDOR_AMD && driven_by_other(r, bdf)) {
-		free(bdf);
-		return 0;
+	for (size_t i = 0; rc == 0 && i < r->kfd_count; i++) {
+		if (machine_bdf_order(&r->kfd[i].bdf, &pci->place.bdf) != 0)
+			continue;
+		any = true;
+		g = add_gpu(r, pci, bdf);
+		rc = g ? fill_amd(r, bdf, g, i) : -ENOMEM;
 	}
-	g = machine_add_gpu(r->machine, pci);
-	if (!g) {
-		free(bdf);
+	if (any || driven_by_other(r, bdf))
+		return rc;
+	g = add_gpu(r, pci, bdf);
+	return g ? fill_amd(r, bdf, g, r->kfd_count) : -ENOMEM;
+}
+
+static int read_nvidia(const struct reader *r, const struct machine_pci *pci, const char *bdf)
+{
+	struct machine_gpu *g = add_gpu(r, pci, bdf);
+
+	if (!g)
 		return -ENOMEM;
-	}
-	correct_place(r, bdf, &g->place);
-	if (pci->vendor == VENDOR_NVIDIA)
-		read_information(r, bdf, g);
-	else if (path_format(path, "sys/bus/pci/devices/%s/drm", bdf))
-		rc = for_each_name(r->root, path, take_render_minor, g);
+	read_information(r, bdf, g);
+	return read_parts(r);
+}
+
+static int read_gpu(const struct reader *r, const struct machine_pci *pci)
+{
+	char *bdf = machine_bdf_text(&pci->place.bdf);
+	int rc = -ENOMEM;
+
+	if (bdf)
+		rc = pci->vendor == VENDOR_NVIDIA ? read_nvidia(r, pci, bdf)
+						  : read_amd(r, pci, bdf);
 	free(bdf);
 	return rc;
 }
@@ -726,7 +990,7 @@ static void check_virtual(struct machine *m)
 
 static int read_devices(struct reader *r)
 {
-	int rc = 0;
+	int rc = read_kfd(r);
 
 	for (size_t i = 0; rc == 0 && i < r->pci.count; i++)
 		if (machine_pci_is_gpu(&r->pci.devices[i]))
@@ -810,6 +1074,7 @@ struct machine *machine_read(const char *root, struct err *err)
 		rc = r.machine ? read_root(&r, root, err)
 			       : err_set(err, ENOMEM, "%s: out of memory", root);
 		machine_pci_list_clear(&r.pci);
+		free(r.kfd);
 		close(r.root);
 	}
 	if (rc >= 0)
@@ -976,6 +1241,32 @@ static int print_name(void *arg, const char *name)
 	return 0;
 }
 
+/* MIG's instances come and go without anything else changing. */
+static int print_gpu_instance(void *arg, const char *name)
+{
+	struct print *p = arg;
+	char path[PATH_SIZE];
+
+	if (strncmp(name, "gi", 2) != 0 ||
+	    !path_format(path, "proc/driver/nvidia/capabilities/%s/mig/%s", p->device, name))
+		return 0;
+	p->kind = name;
+	print_add(p, "mig", p->device, name, "");
+	return for_each_name(p->root, path, print_name, p);
+}
+
+static int print_capability(void *arg, const char *name)
+{
+	struct print *p = arg;
+	char path[PATH_SIZE];
+
+	if (strncmp(name, "gpu", 3) != 0 ||
+	    !path_format(path, "proc/driver/nvidia/capabilities/%s/mig", name))
+		return 0;
+	p->device = name;
+	return for_each_name(p->root, path, print_gpu_instance, p);
+}
+
 static int print_port(void *arg, const char *name)
 {
 	struct print *p = arg;
@@ -1028,6 +1319,11 @@ static int print_all(struct print *p)
 	p->kind = "nvidia";
 	if (rc == 0)
 		rc = for_each_name(p->root, "proc/driver/nvidia/gpus", print_name, p);
+	p->kind = "kfd";
+	if (rc == 0)
+		rc = for_each_name(p->root, "sys/class/kfd/kfd/topology/nodes", print_name, p);
+	if (rc == 0)
+		rc = for_each_name(p->root, "proc/driver/nvidia/capabilities", print_capability, p);
 	if (rc == 0)
 		rc = for_each_name(p->root, "sys/class/infiniband", print_device, p);
 	if (rc == 0)

@@ -54,6 +54,8 @@ struct machine_gpu {
 	uint16_t vendor;
 	int index;   /* the vendor's number; -1: number by PCI address */
 	int minor;   /* NVIDIA: of /dev/nvidia<minor>; AMD: of /dev/dri/renderD<minor>; -1 unknown */
+	char *part;  /* "1/0": MIG's GPU and compute instance; NULL: the whole GPU */
+	int caps[2]; /* of part: numbers of their files /dev/nvidia-caps/nvidia-cap<n> */
 	char *uuid;  /* NULL unknown */
 	char *model; /* NULL unknown */
 };
@@ -80,7 +82,7 @@ struct machine {
 	char *boot_id; /* the recorded one; NULL unknown */
 	struct machine_bridge *bridges;
 	size_t bridge_count;
-	struct machine_gpu *gpus; /* sorted by PCI address, then index */
+	struct machine_gpu *gpus; /* sorted by PCI address, then part, index and minor */
 	size_t gpu_count;
 	struct machine_port *ports; /* sorted by device (natural order) and port */
 	size_t port_count;

@@ -289,6 +289,15 @@ static void set_near(struct table *t, size_t column, const struct map *m, const 
 	set(t, column, text);
 }
 
+/* "0000:17:00.0", "0000:17:00.0 MIG 1/0" */
+static void set_address(struct table *t, size_t column, const struct map_gpu *g)
+{
+	char text[CELL];
+
+	snprintf(text, sizeof(text), "%s MIG %s", g->bdf, g->part ? g->part : "");
+	set(t, column, g->part ? text : g->bdf);
+}
+
 static int print_gpus(const struct map *m)
 {
 	static const char *const titles[] = { "GPU", "GRES", "BDF", "NUMA", "NEAR", "REASON" };
@@ -305,7 +314,7 @@ static int print_gpus(const struct map *m)
 		const struct map_gpu *g = &m->gpus[i];
 		set_int(&t, 0, g->index);
 		set_int(&t, 1, g->gres);
-		set(&t, 2, g->bdf);
+		set_address(&t, 2, g);
 		set_int(&t, 3, g->numa);
 		set_near(&t, 4, m, g);
 		set(&t, 5, g->reason);

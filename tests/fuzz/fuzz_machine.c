@@ -20,6 +20,9 @@ static const char *const files[] = {
 	HCA "node_guid",
 	"proc/driver/nvidia/gpus/0000:18:00.0/information",
 	"proc/sys/kernel/random/boot_id",
+	"sys/class/kfd/kfd/topology/nodes/1/properties",
+	"proc/driver/nvidia/capabilities/gpu0/mig/gi1/access",
+	"proc/driver/nvidia/capabilities/gpu0/mig/gi1/ci0/access",
 };
 
 #define FILES (sizeof(files) / sizeof(files[0]))

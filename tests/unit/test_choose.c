@@ -416,7 +416,7 @@ static void gres_follows_minor_or_pci(void **state)
 	assert_int_equal(map->gpus[2].gres, 0);
 	assert_int_equal(map->gpus[1].minor, -1);
 	assert_int_equal(map->gpus[2].index, 2);
-	filter.gres_pci = true;
+	filter.gres = GRES_PCI;
 	choose();
 	assert_int_equal(map->gpus[0].gres, 0);
 	assert_int_equal(map->gpus[1].gres, -1);
@@ -424,7 +424,7 @@ static void gres_follows_minor_or_pci(void **state)
 	gpus[0].minor = gpus[2].minor = -1;
 	choose();
 	assert_int_equal(map->gpus[2].gres, 2);
-	filter.gres_pci = false;
+	filter.gres = GRES_MINOR;
 	choose();
 	assert_int_equal(map->gpus[2].gres, -1);
 }

@@ -329,6 +329,132 @@ static void amd_gpus_are_found_by_class(void **state)
 	machine_free(m);
 }
 
+static void put_instance(int gpu, const char *name, const char *minor)
+{
+	char *folder = io_format("proc/driver/nvidia/capabilities/gpu%d/mig/%s", gpu, name);
+	char *text =
+		io_format("DeviceFileMinor: %s\nDeviceFileMode: 292\nDeviceFileModify: 1", minor);
+
+	put(folder, "access", text);
+	free(folder);
+	free(text);
+}
+
+/* GPU 03:00.0 (minor 1) in three, 81:00.0 (minor 0) whole, though MIG is known to its driver. */
+static void put_mig(void)
+{
+	put_instance(0, "config", "1");
+	put_instance(1, "config", "2");
+	put_instance(1, "gi10", "102");
+	put_instance(1, "gi10/ci0", "103");
+	put_instance(1, "gi2", "30");
+	put_instance(1, "gi2/ci1", "32");
+	put_instance(1, "gi2/ci0", "31");
+	put_instance(1, "gix/ci0", "7");
+	put_instance(1, "gi2/cix", "8");
+}
+
+static void mig_instances_are_gpus(void **state)
+{
+	struct machine *m;
+	struct map *map;
+
+	(void)state;
+	put_mig();
+	m = read_tree();
+	assert_int_equal(m->gpu_count, 4);
+	assert_string_equal(m->gpus[0].part, "2/0");
+	assert_string_equal(m->gpus[0].uuid, "MIG-GPU-aaaa/2/0");
+	assert_string_equal(m->gpus[0].model, "NVIDIA H100 80GB HBM3");
+	assert_string_equal(m->gpus[1].part, "2/1");
+	assert_string_equal(m->gpus[2].part, "10/0"); /* by the numbers of their files */
+	assert_int_equal(m->gpus[2].minor, 1);
+	assert_null(m->gpus[3].part);
+	map = map_of(m);
+	assert_int_equal(map->gpus[2].index, 0);
+	assert_int_equal(map->gpus[3].index, 1);
+	for (size_t i = 0; i < 3; i++) {
+		assert_int_equal(map->gpus[i].near[0].port, 0);
+		assert_int_equal(map->gpus[i].near[0].tie, 3);
+	}
+	map_free(map);
+}
+
+/* gres indexes of put_mig() under each word of gres.conf's AutoDetect */
+static void gres_indexes_with_mig(void **state)
+{
+	static const struct {
+		enum choose_gres gres;
+		int index[4];
+	} cases[] = { { GRES_MINOR, { 1, 2, 3, 0 } },
+		      { GRES_NVIDIA, { 1, 1, 1, 0 } },
+		      { GRES_PCI, { 0, 1, 2, 3 } } };
+
+	(void)state;
+	put_mig();
+	for (size_t i = 0; i < 3; i++) {
+		struct choose_filter filter = { .gres = cases[i].gres };
+		struct machine *m = read_tree();
+		struct map *map = choose_map(m, &filter, "n1", NULL);
+
+		for (size_t k = 0; k < 4; k++)
+			assert_int_equal(map->gpus[k].gres, cases[i].index[k]);
+		map_free(map);
+		machine_free(m);
+	}
+}
+
+static void put_kfd(int number, const char *simds, unsigned int location, int minor)
+{
+	char *folder = io_format("sys/class/kfd/kfd/topology/nodes/%d", number);
+	char *text = io_format("cpu_cores_count 0\nsimd_count %s\nlocation_id %u\ndomain 0\n"
+			       "drm_render_minor %d\nunique_id %d",
+			       simds, location, minor, 1000 + number);
+
+	put(folder, "properties", text);
+	free(folder);
+	free(text);
+}
+
+/* MI300 in SPX (03:00.0) and DPX (81:00.0): KFD counts otherwise than PCI. */
+static void amd_partitions_are_gpus(void **state)
+{
+	struct machine *m;
+	struct map *map;
+
+	(void)state;
+	remove_name("proc/driver/nvidia/gpus/0000:03:00.0/information");
+	remove_name("proc/driver/nvidia/gpus/0000:03:00.0");
+	remove_name("proc/driver/nvidia/gpus/0000:81:00.0/information");
+	remove_name("proc/driver/nvidia/gpus/0000:81:00.0");
+	put_pci(GPU0, "0", "0x1002", "0x74a1", "0x120000", 0, 0);
+	put_pci(GPU1, "1", "0x1002", "0x74a1", "0x120000", 0, 0);
+	put(GPU1, "product_name", "AMD Instinct MI300X");
+	put_kfd(0, "0", 0, 0); /* processors */
+	put_kfd(2, "304", 0x8100, 129);
+	put_kfd(3, "304", 0x10008100, 130); /* as newer kernels number a partition */
+	put_kfd(10, "304", 0x0300, 128);
+	put("sys/class/kfd/kfd/topology/nodes/11", "properties", "simd_count many");
+	m = read_tree();
+	assert_int_equal(m->gpu_count, 3);
+	assert_int_equal(m->gpus[0].index, 2);
+	assert_int_equal(m->gpus[0].minor, 128);
+	assert_int_equal(m->gpus[1].index, 0);
+	assert_int_equal(m->gpus[2].index, 1);
+	assert_int_equal(m->gpus[2].minor, 130);
+	assert_string_equal(m->gpus[2].uuid, "GPU-00000000000003eb");
+	assert_string_equal(m->gpus[2].model, "AMD Instinct MI300X");
+	map = map_of(m);
+	assert_int_equal(map->gpus[0].gres, 0);
+	assert_int_equal(map->gpus[2].gres, 2);
+	assert_int_equal(map->gpus[2].near[0].tie, 2);
+	map_free(map);
+	put_kfd(3, "304", 0x8101, 130); /* as some older ones do */
+	m = read_tree();
+	assert_int_equal(m->gpu_count, 3);
+	machine_free(m);
+}
+
 static void virtual_functions_are_seen(void **state)
 {
 	struct map *map;
@@ -522,9 +648,22 @@ static void fingerprint_changes_with_the_machine(void **state)
 	fingerprint(second);
 	assert_string_not_equal(first, second);
 	put("sys/class/infiniband/mlx5_0/ports/1", "lid", "0x12");
+	fingerprint(second);
+	assert_string_equal(first, second);
+	put_instance(1, "gi2/ci0", "31");
+	fingerprint(second);
+	assert_string_not_equal(first, second);
+	fingerprint(first);
+	put_instance(1, "gi2/ci1", "32");
+	fingerprint(second);
+	assert_string_not_equal(first, second);
+	put_kfd(3, "304", 0x8100, 130);
+	fingerprint(first);
+	assert_string_not_equal(first, second);
 	put("proc/driver/nvidia/gpus/0000:99:00.0", "information", "");
 	fingerprint(second);
 	assert_string_not_equal(first, second);
+	fingerprint(first);
 	assert_int_equal(machine_fingerprint(root, "another boot", first, &err), 0);
 	assert_string_not_equal(first, second);
 	assert_int_equal(machine_fingerprint("/nonexistent", "boot", first, &err), -ENOENT);
@@ -789,6 +928,9 @@ int main(void)
 		TREE(without_the_driver_a_gpu_is_still_one),
 		TREE(what_the_driver_lists_is_a_gpu),
 		TREE(amd_gpus_are_found_by_class),
+		TREE(mig_instances_are_gpus),
+		TREE(gres_indexes_with_mig),
+		TREE(amd_partitions_are_gpus),
 		TREE(virtual_functions_are_seen),
 		TREE(rates_are_after_encoding),
 		TREE(broken_files_are_unknown),
