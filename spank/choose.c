@@ -10,6 +10,7 @@
 #include "choose.h"
 
 #include <errno.h>
+#include <fnmatch.h>
 #include <stdint.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -66,13 +67,22 @@ struct choose_filter choose_filter_from(const struct conf *conf)
 
 /* ---- step 2: the filter ---- */
 
+/* "15b3:a2dc", as lspci -n writes it. */
+static bool is_card(const struct machine_port *p, const char *word)
+{
+	char id[10];
+
+	snprintf(id, sizeof(id), "%04x:%04x", p->vendor, p->model);
+	return p->vendor && !strcasecmp(word, id);
+}
+
 static bool named(const struct machine_port *p, const char *word)
 {
 	size_t len = strlen(p->device);
 	struct machine_bdf bdf;
 	uint64_t value;
 
-	if (!strcmp(word, p->device))
+	if (fnmatch(word, p->device, 0) == 0 || is_card(p, word))
 		return true;
 	if (!strncmp(word, p->device, len) && word[len] == ':' &&
 	    u64_parse(word + len + 1, 255, &value))
@@ -136,7 +146,7 @@ static char *ignored_reason(const struct machine *m, const struct choose_filter 
 		reason = io_format("port_deny has %s", word);
 	} else if (f->allow_count > 0 && !find_name(p, f->allow, f->allow_count)) {
 		reason = io_format("not in port_allow");
-	} else if (p->virtual_function) {
+	} else if (p->virtual_function && f->allow_count == 0) {
 		bdf = machine_bdf_text(&p->physical);
 		reason = bdf ? io_format("a virtual function of %s", bdf) : NULL;
 		free(bdf);
@@ -340,17 +350,46 @@ static const char *where(struct distance d)
 	return "at an unknown distance";
 }
 
-static char *reason_text(struct distance d, size_t many, size_t of, size_t group)
+static bool same_distance(struct distance a, struct distance b)
 {
-	const char *plural = of == 1 ? "" : "s";
+	return a.class == b.class && (a.class != MAP_SYS || a.steps == b.steps);
+}
 
-	if (group == 1)
-		return io_format("nearest: %zu port%s %s", many, plural, where(d));
-	if (many == of)
-		return io_format("nearest: %zu port%s %s, shared by %zu GPUs", many, plural,
-				 where(d), group);
-	return io_format("nearest: %zu of %zu port%s %s, dealt out to %zu GPUs", many, of, plural,
-			 where(d), group);
+/* Why not the others: how many usable ports are farther away, and how far. */
+static void add_farther(struct io_text *text, const struct work *w, size_t gpu)
+{
+	const struct machine *m = w->machine;
+	static const struct distance kinds[] = { { MAP_PIX, 0 },    { MAP_PXB, 0 }, { MAP_PHB, 0 },
+						 { MAP_NODE, 0 },   { MAP_SYS, 0 }, { MAP_SYS, 1 },
+						 { MAP_UNKNOWN, 0 } };
+	const char *between = "; farther: ";
+
+	for (size_t k = 0; k < sizeof(kinds) / sizeof(kinds[0]); k++) {
+		size_t n = 0;
+		for (size_t i = 0; i < m->port_count; i++)
+			n += !w->map->ports[i].ignored && !w->choices[gpu].best[i] &&
+			     same_distance(kinds[k],
+					   distance_of(m, &m->gpus[gpu].place, &m->ports[i].place));
+		if (n == 0)
+			continue;
+		io_add(text, "%s%zu %s", between, n, where(kinds[k]));
+		between = ", ";
+	}
+}
+
+static char *reason_text(const struct work *w, size_t gpu, size_t many, size_t of, size_t group)
+{
+	struct io_text text = { 0 };
+
+	if (group == 1 || many == of)
+		io_add(&text, "nearest: %zu", many);
+	else
+		io_add(&text, "nearest: %zu of %zu", many, of);
+	io_add(&text, " port%s %s", of == 1 ? "" : "s", where(w->choices[gpu].distance));
+	if (group > 1)
+		io_add(&text, ", %s %zu GPUs", many == of ? "shared by" : "dealt out to", group);
+	add_farther(&text, w, gpu);
+	return io_end(&text);
 }
 
 static char *empty_reason(const struct work *w, size_t usable)
@@ -400,7 +439,7 @@ static int deal_group(const struct work *w, size_t first, size_t *ports, size_t 
 		} else {
 			deal(cards, usable, members, n++, &at, &many);
 			rc = fill_near(w, i, ports + at, many);
-			g->reason = reason_text(w->choices[i].distance, many, usable, members);
+			g->reason = reason_text(w, i, many, usable, members);
 		}
 		if (!g->reason)
 			rc = -ENOMEM;

@@ -29,7 +29,9 @@ enum choose_gres {
 };
 
 struct choose_filter {
-	char *const *allow; /* device names, DEVICE:PORT, BDFs or port GUIDs; none: all */
+	/* device names (patterns of the shell's), DEVICE:PORT, BDFs, port GUIDs, PCI ids of cards
+	 * ("15b3:a2dc"); none: all */
+	char *const *allow;
 	size_t allow_count;
 	char *const *deny;
 	size_t deny_count;

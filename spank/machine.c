@@ -13,6 +13,7 @@
 #include <dirent.h>
 #include <errno.h>
 #include <fcntl.h>
+#include <limits.h>
 #include <linux/openat2.h>
 #include <stdarg.h>
 #include <stdio.h>
@@ -330,13 +331,11 @@ static int for_each_name(int root, const char *path, int (*each)(void *arg, cons
 	return rc;
 }
 
-/*
- * The name of the folder that a link leads to: of the PCI function behind "device" or "physfn". It
- * is asked of the opened folder, because a link may be written in several ways ("../..").
+/* The folder that a link leads to, as the kernel writes it: a link may have several ways ("../..").
  */
-static bool read_link_name(int root, const char *folder, const char *link, char name[LINE_SIZE])
+static bool read_link_path(int root, const char *folder, const char *link, char target[PATH_MAX])
 {
-	char path[PATH_SIZE], own[64], target[4096], *slash;
+	char path[PATH_SIZE], own[64];
 	ssize_t n;
 	int fd;
 
@@ -346,13 +345,41 @@ static bool read_link_name(int root, const char *folder, const char *link, char 
 	if (fd < 0)
 		return false;
 	snprintf(own, sizeof(own), "/proc/self/fd/%d", fd);
-	n = readlink(own, target, sizeof(target) - 1);
+	n = readlink(own, target, PATH_MAX - 1);
 	close(fd);
-	if (n <= 0)
+	target[n > 0 ? n : 0] = '\0';
+	return n > 0;
+}
+
+static bool read_link_name(int root, const char *folder, const char *link, char name[LINE_SIZE])
+{
+	char target[PATH_MAX], *slash;
+
+	if (!read_link_path(root, folder, link, target))
 		return false;
-	target[n] = '\0';
 	slash = strrchr(target, '/');
 	return (size_t)snprintf(name, LINE_SIZE, "%s", slash ? slash + 1 : target) < LINE_SIZE;
+}
+
+/*
+ * The PCI function that a link leads to; *inside: to something in it (".../0000:17:00.0/
+ * mlx5_core.sf.4"), which is a part of it.
+ */
+static bool read_link_pci(int root, const char *folder, const char *link, struct machine_bdf *bdf,
+			  bool *inside)
+{
+	char target[PATH_MAX], *slash;
+
+	*inside = false;
+	if (!read_link_path(root, folder, link, target))
+		return false;
+	while ((slash = strrchr(target, '/'))) {
+		if (machine_bdf_parse(slash + 1, bdf))
+			return true;
+		*inside = true;
+		*slash = '\0';
+	}
+	return false;
 }
 
 /* ---- places ---- */
@@ -898,6 +925,7 @@ static int read_port(void *arg, const char *name)
 	p->place = d->model.place;
 	p->placed = d->model.placed;
 	p->vendor = d->model.vendor;
+	p->model = d->model.model;
 	p->node_guid = d->model.node_guid;
 	p->system_guid = d->model.system_guid;
 	p->virtual_function = d->model.virtual_function;
@@ -905,35 +933,44 @@ static int read_port(void *arg, const char *name)
 	return fill_port(d->reader, folder, p);
 }
 
-static void place_device(const struct reader *r, const char *bdf, struct machine_port *p)
+/* Where the device is that folder/device leads to; false: no PCI device is known. */
+static bool place_device(const struct reader *r, const char *folder, struct machine_port *p)
 {
 	const struct machine_pci *pci;
-	char path[PATH_SIZE], physical[LINE_SIZE];
+	char path[PATH_SIZE], *bdf;
+	bool inside;
 
-	if (!machine_bdf_parse(bdf, &p->place.bdf))
-		return;
+	if (!read_link_pci(r->root, folder, "device", &p->place.bdf, &inside))
+		return false;
 	p->placed = true;
 	pci = find_pci(r, &p->place.bdf);
 	if (pci) {
 		p->place = pci->place;
 		p->vendor = pci->vendor;
+		p->model = pci->device;
 	}
+	p->virtual_function = inside;
+	p->physical = p->place.bdf;
+	bdf = machine_bdf_text(&p->place.bdf);
+	if (!bdf)
+		return true;
 	correct_place(r, bdf, &p->place);
 	if (path_format(path, "sys/bus/pci/devices/%s", bdf) &&
-	    read_link_name(r->root, path, "physfn", physical))
-		p->virtual_function = machine_bdf_parse(physical, &p->physical);
+	    read_link_pci(r->root, path, "physfn", &p->physical, &inside))
+		p->virtual_function = true;
+	free(bdf);
+	return true;
 }
 
 static int read_device(void *arg, const char *name)
 {
 	const struct reader *r = arg;
 	struct device d = { .reader = r, .name = name };
-	char path[PATH_SIZE], bdf[LINE_SIZE];
+	char path[PATH_SIZE];
 
 	d.model.place = (struct machine_place){ .bridge = MACHINE_NONE, .numa = -1, .package = -1 };
-	if (path_format(path, "sys/class/infiniband/%s", name) &&
-	    read_link_name(r->root, path, "device", bdf))
-		place_device(r, bdf, &d.model);
+	if (path_format(path, "sys/class/infiniband/%s", name))
+		place_device(r, path, &d.model);
 	if (path_format(path, "sys/class/infiniband/%s/node_guid", name))
 		d.model.node_guid = read_guid(r, path);
 	if (path_format(path, "sys/class/infiniband/%s/sys_image_guid", name))
@@ -943,11 +980,23 @@ static int read_device(void *arg, const char *name)
 	return for_each_name(r->root, path, read_port, &d);
 }
 
-/* HPE's NICs are no verbs devices: their network interface stands for them. */
+static int take_cxi_name(void *arg, const char *name)
+{
+	char *to = arg;
+
+	if (!strncmp(name, "cxi", 3))
+		snprintf(to, LINE_SIZE, "%s", name);
+	return 0;
+}
+
+/*
+ * HPE's NICs are no verbs devices: their cxi device stands for them, which is what libfabric calls
+ * them, or without its driver's class their network interface.
+ */
 static int read_slingshot(void *arg, const char *name)
 {
 	const struct reader *r = arg;
-	char folder[PATH_SIZE], path[PATH_SIZE], line[LINE_SIZE];
+	char folder[PATH_SIZE], path[PATH_SIZE], line[LINE_SIZE], device[LINE_SIZE];
 	struct machine_port model = { .place = { .bridge = MACHINE_NONE,
 						 .numa = -1,
 						 .package = -1 } },
@@ -955,18 +1004,18 @@ static int read_slingshot(void *arg, const char *name)
 
 	if (!path_format(folder, "sys/class/net/%s", name) ||
 	    !path_format(path, "%s/device/vendor", folder) || !read_line(r->root, path, line) ||
-	    strtoul(line, NULL, 16) != VENDOR_HPE ||
-	    !read_link_name(r->root, folder, "device", line))
+	    strtoul(line, NULL, 16) != VENDOR_HPE || !place_device(r, folder, &model))
 		return 0;
-	place_device(r, line, &model);
-	if (!model.placed)
-		return 0;
-	p = machine_add_port(r->machine, name, 1);
+	snprintf(device, sizeof(device), "%s", name);
+	if (path_format(path, "%s/device/cxi", folder))
+		for_each_name(r->root, path, take_cxi_name, device);
+	p = machine_add_port(r->machine, device, 1);
 	if (!p)
 		return -ENOMEM;
 	p->place = model.place;
 	p->placed = true;
 	p->vendor = VENDOR_HPE;
+	p->model = model.model;
 	if (port_line(r, folder, "operstate", line))
 		p->state = !strcmp(line, "up") ? LINK_ACTIVE : LINK_DOWN;
 	p->layer = strdup(MAP_SLINGSHOT);
@@ -979,7 +1028,8 @@ static void check_virtual(struct machine *m)
 	for (size_t i = 0; i < m->port_count; i++) {
 		bool found = false;
 		for (size_t k = 0; m->ports[i].virtual_function && k < m->port_count; k++)
-			found |= m->ports[k].placed &&
+			found |= k != i && m->ports[k].placed &&
+				 strcmp(m->ports[k].device, m->ports[i].device) != 0 &&
 				 machine_bdf_order(&m->ports[k].place.bdf, &m->ports[i].physical) ==
 					 0;
 		m->ports[i].virtual_function = found;

@@ -63,7 +63,7 @@ struct machine_gpu {
 struct machine_port {
 	struct machine_place place;
 	bool placed; /* place.bdf is known */
-	uint16_t vendor;
+	uint16_t vendor, model; /* PCI's ids of the card; 0 unknown */
 	char *device;
 	int port;
 	uint64_t guid, node_guid, system_guid; /* 0 unknown */
@@ -71,8 +71,8 @@ struct machine_port {
 	char *layer; /* NULL unknown */
 	int lid;     /* -1 unknown */
 	uint64_t rate_bps;
-	bool virtual_function;
-	struct machine_bdf physical; /* of a virtual function whose physical one is on this host */
+	bool virtual_function; /* or a part of one, whose device is on this host */
+	struct machine_bdf physical;
 };
 
 struct machine {

@@ -476,6 +476,7 @@ static int read_verbs_port(struct machine *m, hwloc_obj_t os, const struct machi
 	p->place = pci->place;
 	p->placed = true;
 	p->vendor = pci->vendor;
+	p->model = pci->device;
 	p->node_guid = guid_of(hwloc_obj_get_info_by_name(os, "NodeGUID"));
 	p->system_guid = guid_of(hwloc_obj_get_info_by_name(os, "SysImageGUID"));
 	p->state = state_of(port_info(os, number, "State"));
@@ -504,6 +505,7 @@ static int read_slingshot(struct machine *m, hwloc_obj_t os, const struct machin
 	p->place = pci->place;
 	p->placed = true;
 	p->vendor = pci->vendor;
+	p->model = pci->device;
 	return set_string(&p->layer, MAP_SLINGSHOT);
 }
 

@@ -286,6 +286,7 @@ static struct machine_port *add_port(struct reader *r, const char *device, size_
 	p->place = r->list->devices[pci].place;
 	p->placed = true;
 	p->vendor = r->list->devices[pci].vendor;
+	p->model = r->list->devices[pci].device;
 	if (p->vendor == VENDOR_HPE && !(p->layer = strdup(MAP_SLINGSHOT)))
 		return NULL;
 	return p;

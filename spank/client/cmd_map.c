@@ -26,7 +26,7 @@
 #include "wire.h"
 
 #define TIMEOUT_MS 5000
-#define CELL 160
+#define CELL 320
 
 enum { DONE = 0, UNKNOWN = 1, WRONG_USE = 2, NO_ANSWER = 3 };
 

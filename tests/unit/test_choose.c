@@ -203,6 +203,7 @@ static const char *ignored(size_t port)
 static void every_ignored_port_has_its_reason(void **state)
 {
 	struct machine_port *p = add_port("mlx5_0", 2, MACHINE_NONE, 0, 0);
+	char *name = (char *)"mlx5_0";
 
 	(void)state;
 	assert_string_equal(ignored(0), "");
@@ -227,24 +228,34 @@ static void every_ignored_port_has_its_reason(void **state)
 	p->virtual_function = true;
 	p->physical = (struct machine_bdf){ 1, 0x17, 0, 0 };
 	assert_string_equal(ignored(0), "a virtual function of 0001:17:00.0");
+	filter.allow = &name;
+	filter.allow_count = 1;
+	assert_string_equal(ignored(0), ""); /* it is asked for */
 }
 
-static void lists_name_ports_in_four_ways(void **state)
+static void lists_name_ports_in_many_ways(void **state)
 {
-	static const char *const names[] = { "mlx5_1", "mlx5_1:1", "0000:17:00.0", "0000:17:00.0",
-					     "0x0000000000001017" };
+	static const char *const names[] = { "mlx5_1",	     "mlx5_1:1",
+					     "0000:17:00.0", "0x0000000000001017",
+					     "mlx?_1",	     "mlx5_[1-9]",
+					     "15b3:a2dc",    "15B3:A2DC" };
 	static const char *const others[] = { "mlx5_",
 					      "mlx5_1:2",
 					      "mlx5_1:",
 					      "0000:18:00.0",
 					      "0x0000000000001018",
 					      "0x0000000000000000",
+					      "mlx5_2*",
+					      "15b3:a2dd",
+					      "15b3:",
+					      "0000:0000",
 					      "" };
 	char *word;
 
 	(void)state;
-	add_port("mlx5_1", 0x17, MACHINE_NONE, 0, 0);
+	add_port("mlx5_1", 0x17, MACHINE_NONE, 0, 0)->model = 0xa2dc;
 	add_port("mlx5_10", 0x18, MACHINE_NONE, 0, 0)->guid = 0;
+	ports[1].vendor = 0; /* of no PCI card */
 	filter.deny = &word;
 	filter.deny_count = 1;
 	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
@@ -278,6 +289,29 @@ static void one_node(size_t gpu_count, size_t port_count)
 	for (size_t i = 0; i < port_count; i++)
 		add_port(names[i], (uint8_t)(0x80 + i), MACHINE_NONE, 0, 0);
 	choose();
+}
+
+/* One port at each distance but the nearest: all that were not taken are told. */
+static void reasons_tell_of_the_others(void **state)
+{
+	size_t host = add_bridge(MACHINE_NONE), root = add_bridge(host);
+
+	(void)state;
+	add_gpu(1, root, 0, 0);
+	add_port("mlx5_0", 2, root, 0, 0);
+	add_port("mlx5_1", 3, add_bridge(host), 0, 0);
+	add_port("mlx5_2", 4, MACHINE_NONE, 0, 0);
+	add_port("mlx5_3", 5, MACHINE_NONE, 1, 0);
+	add_port("mlx5_4", 6, MACHINE_NONE, 2, 1);
+	add_port("mlx5_5", 7, MACHINE_NONE, 2, 1);
+	add_port("mlx5_6", 8, MACHINE_NONE, -1, -1);
+	add_port("mlx5_7", 9, root, 0, 0)->state = LINK_DOWN;
+	choose();
+	assert_string_equal(
+		map->gpus[0].reason,
+		"nearest: 1 port behind the same PCIe switch; farther: 1 on the same "
+		"PCIe host bridge, 1 on the same NUMA node, 1 in the same package, 2 on "
+		"another NUMA node, 1 at an unknown distance");
 }
 
 static void equal_numbers_are_paired(void **state)
@@ -453,7 +487,8 @@ int main(void)
 		TEST(two_functions_of_one_slot_are_pix),
 		TEST(ports_are_filtered_before_they_are_ranked),
 		TEST(every_ignored_port_has_its_reason),
-		TEST(lists_name_ports_in_four_ways),
+		TEST(lists_name_ports_in_many_ways),
+		TEST(reasons_tell_of_the_others),
 		TEST(equal_numbers_are_paired),
 		TEST(more_ports_than_gpus),
 		TEST(more_gpus_than_ports),

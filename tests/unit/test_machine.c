@@ -470,6 +470,121 @@ static void virtual_functions_are_seen(void **state)
 	map_free(map);
 }
 
+/* A scalable function of HCA1's own: its device is a part of the PCI function. */
+static void sub_functions_are_seen(void **state)
+{
+	struct map *map;
+
+	(void)state;
+	put(HCA1 "/mlx5_core.sf.4", "sfnum", "88");
+	put_hca("mlx5_9", HCA1 "/mlx5_core.sf.4", "b83f:d203:0010:0099", "4: ACTIVE");
+	map = map_of(read_tree());
+	assert_int_equal(map->port_count, 3);
+	assert_string_equal(map->ports[2].bdf, "0000:91:00.0");
+	assert_string_equal(map->ports[2].ignored, "a virtual function of 0000:91:00.0");
+	assert_null(map->ports[1].ignored);
+	map_free(map);
+}
+
+/*
+ * What sysfs has of a device of each driver: its name, PCI ids, link layer and LID (from the
+ * drivers' get_link_layer and query_port), and whether it is for jobs without and with ethernet.
+ */
+static const struct driver {
+	const char *device, *vendor, *model, *layer, *lid;
+	bool plain, ethernet;
+} drivers[] = {
+	{ "mlx4_0", "0x15b3", "0x1003", "InfiniBand", "0x5", true, true },
+	{ "mlx5_0", "0x15b3", "0x1021", "InfiniBand", "0x12", true, true },
+	{ "mlx5_0", "0x15b3", "0x1021", "InfiniBand", "0xffff", false, false },
+	{ "mlx5_bond_0", "0x15b3", "0x101d", "Ethernet", "0x0", false, true },
+	{ "bnxt_re0", "0x14e4", "0x1750", "Ethernet", "0x0", false, true },
+	{ "irdma0", "0x8086", "0x1592", "Ethernet", "0x1", false, true },
+	{ "rocep1s0", "0x8086", "0x1592", "Ethernet", "0x1", false, true },
+	{ "ionic_0", "0x1dd8", "0x1002", "Ethernet", "0x0", false, true },
+	{ "mana_0", "0x1414", "0x00ba", "Ethernet", "0x0", false, true },
+	{ "rxe0", "0x8086", "0x1592", "Ethernet", "0x0", false, true },
+	{ "rdmap0s6", "0x1d0f", "0xefa2", "Unknown", "0x0", true, true },
+	{ "hfi1_0", "0x8086", "0x24f0", "InfiniBand", "0x2", true, true },
+};
+
+static bool driver_is_for_jobs(const struct driver *d, bool ethernet)
+{
+	struct choose_filter filter = { .ethernet = ethernet };
+	char *folder = io_format("sys/class/infiniband/%s/ports/1", d->device);
+	struct machine *m;
+	struct map *map;
+	bool taken;
+
+	put_pci(HCA0, "0", d->vendor, d->model, "0x020000", 0, 0);
+	put_hca(d->device, HCA0, "0000:0000:0000:0000", "4: ACTIVE");
+	put(folder, "link_layer", d->layer);
+	put(folder, "lid", d->lid);
+	m = read_tree();
+	assert_int_equal(m->port_count, 1);
+	assert_int_equal(m->ports[0].model, strtoul(d->model, NULL, 16));
+	map = choose_map(m, &filter, "n1", NULL);
+	taken = !map->ports[0].ignored;
+	if (taken)
+		assert_int_equal(map->gpus[0].near[0].class, MAP_PIX);
+	map_free(map);
+	machine_free(m);
+	free(folder);
+	return taken;
+}
+
+static void remove_hcas(void)
+{
+	char *command = io_format("rm -rf '%s/sys/class/infiniband'", root);
+
+	assert_int_equal(system(command), 0);
+	free(command);
+}
+
+static void each_driver_has_its_way(void **state)
+{
+	(void)state;
+	for (size_t i = 0; i < sizeof(drivers) / sizeof(drivers[0]); i++)
+		for (int ethernet = 0; ethernet < 2; ethernet++) {
+			const struct driver *d = &drivers[i];
+
+			remove_hcas();
+			if (driver_is_for_jobs(d, ethernet) != (ethernet ? d->ethernet : d->plain))
+				fail_msg("%s with ethernet = %d", d->device, ethernet);
+		}
+}
+
+static void slingshot_is_no_verbs_device(void **state)
+{
+	struct machine *m;
+	struct map *map;
+	char *env;
+
+	(void)state;
+	remove_hcas();
+	put_pci(HCA0, "0", "0x17db", "0x0501", "0x020000", 0, 0);
+	put("sys/class/net/hsn0", "operstate", "up");
+	put_link("sys/class/net/hsn0/device", "../../../../" HCA0);
+	m = read_tree();
+	assert_string_equal(m->ports[0].device, "hsn0");
+	machine_free(m);
+	put(HCA0 "/cxi/cxi3", "dev", "1:2");
+	m = read_tree();
+	assert_int_equal(m->port_count, 1);
+	assert_string_equal(m->ports[0].device, "cxi3");
+	assert_int_equal(m->ports[0].state, LINK_ACTIVE);
+	map = map_of(m);
+	assert_int_equal(map->gpus[0].near[0].class, MAP_PIX);
+	env = map_env_text(map);
+	assert_null(strstr(env, "cxi3"));
+	free(env);
+	map_free(map);
+	put("sys/class/net/hsn0", "operstate", "down");
+	map = map_of(read_tree());
+	assert_string_equal(map->ports[0].ignored, "its state is down");
+	map_free(map);
+}
+
 static uint64_t rate_of(const char *text)
 {
 	struct machine *m;
@@ -932,6 +1047,9 @@ int main(void)
 		TREE(gres_indexes_with_mig),
 		TREE(amd_partitions_are_gpus),
 		TREE(virtual_functions_are_seen),
+		TREE(sub_functions_are_seen),
+		TREE(each_driver_has_its_way),
+		TREE(slingshot_is_no_verbs_device),
 		TREE(rates_are_after_encoding),
 		TREE(broken_files_are_unknown),
 		TREE(a_folder_that_is_no_machine),
