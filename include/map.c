@@ -51,6 +51,7 @@ static void gpu_clear(struct map_gpu *g)
 	free(g->part);
 	free(g->uuid);
 	free(g->model);
+	free(g->tree);
 	free(g->near);
 	free(g->reason);
 }
@@ -242,6 +243,7 @@ static void read_gpu(struct json_reader *r, json_object *object, const struct ma
 	g->uuid = optional_string(r, object, "uuid");
 	g->model = optional_string(r, object, "model");
 	g->numa = optional_int(r, object, "numa");
+	g->tree = optional_string(r, object, "tree");
 	g->near = read_list(r, object, "near", m->port_count, sizeof(*g->near), &array,
 			    &g->near_count);
 	for (size_t i = 0; i < g->near_count; i++)
@@ -441,6 +443,7 @@ static json_object *gpu_json(const struct map *m, const struct map_gpu *g, int *
 	put_string(object, "uuid", g->uuid, rc);
 	put_string(object, "model", g->model, rc);
 	put_int(object, "numa", g->numa, rc);
+	put_string(object, "tree", g->tree, rc);
 	for (size_t i = 0; i < g->near_count; i++)
 		append(near, near_json(m, &g->near[i], rc), rc);
 	put_value(object, "near", near, rc);

@@ -67,6 +67,7 @@ struct map_gpu {
 	char *uuid;  /* NULL unknown */
 	char *model; /* NULL unknown */
 	int numa;    /* -1 unknown */
+	char *tree;  /* its topmost PCIe switch, or itself where it hangs on none; NULL unknown */
 	struct map_near *near; /* best first */
 	size_t near_count;
 	char *reason; /* how they were chosen, or why there is none; never NULL */

@@ -534,7 +534,29 @@ static int copy_port(const struct machine *m, const struct choose_filter *f,
 	return rc;
 }
 
-static int copy_gpu(const struct machine_gpu *g, struct map_gpu *to)
+/*
+ * The switch right below the root port is what a GPU shares with the others of its tree. Where
+ * there is no switch the GPU is alone; where no bridge is known nothing is.
+ */
+static int copy_tree(const struct machine *m, const struct machine_gpu *g, struct map_gpu *to)
+{
+	const struct machine_bdf *bdf = &g->place.bdf;
+	size_t chain[MAX_DEPTH], n = chain_of(m, g->place.bridge, chain);
+
+	if (n > 0 && m->bridges[chain[n - 1]].host)
+		n--;
+	if (n == 0)
+		return 0;
+	if (n > 1) {
+		if (!m->bridges[chain[n - 2]].placed)
+			return 0;
+		bdf = &m->bridges[chain[n - 2]].bdf;
+	}
+	to->tree = machine_bdf_text(bdf);
+	return to->tree ? 0 : -ENOMEM;
+}
+
+static int copy_gpu(const struct machine *m, const struct machine_gpu *g, struct map_gpu *to)
 {
 	int rc = copy_string(&to->uuid, g->uuid);
 
@@ -546,6 +568,8 @@ static int copy_gpu(const struct machine_gpu *g, struct map_gpu *to)
 		rc = copy_string(&to->model, g->model);
 	if (rc == 0)
 		rc = copy_string(&to->part, g->part);
+	if (rc == 0)
+		rc = copy_tree(m, g, to);
 	to->bdf = machine_bdf_text(&g->place.bdf);
 	return to->bdf ? rc : -ENOMEM;
 }
@@ -636,7 +660,7 @@ static struct map *copy_machine(const struct machine *m, const struct choose_fil
 	if (!map->gpus || !map->ports)
 		rc = -ENOMEM;
 	for (; rc == 0 && map->gpu_count < m->gpu_count; map->gpu_count++)
-		rc = copy_gpu(&m->gpus[map->gpu_count], &map->gpus[map->gpu_count]);
+		rc = copy_gpu(m, &m->gpus[map->gpu_count], &map->gpus[map->gpu_count]);
 	for (; rc == 0 && map->port_count < m->port_count; map->port_count++)
 		rc = copy_port(m, f, &m->ports[map->port_count], &map->ports[map->port_count]);
 	if (rc == 0) {

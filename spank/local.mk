@@ -61,6 +61,7 @@ spank_libservice_la_SOURCES = \
 	spank/server/fields.c spank/server/fields.h \
 	spank/server/fold.c spank/server/fold.h \
 	spank/server/marks.c spank/server/marks.h \
+	spank/server/peers.c spank/server/peers.h \
 	spank/server/service.c spank/server/service.h \
 	spank/server/slurm_call.c spank/server/slurm_call.h \
 	spank/server/store.c spank/server/store.h \

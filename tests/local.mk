@@ -25,6 +25,7 @@ check_PROGRAMS += \
 	tests/unit/test_marks \
 	tests/unit/test_options \
 	tests/unit/test_packet \
+	tests/unit/test_peers \
 	tests/unit/test_place \
 	tests/unit/test_place_command \
 	tests/unit/test_record \
@@ -94,6 +95,9 @@ tests_unit_test_options_LDADD = $(UNIT_LIBS)
 tests_unit_test_packet_SOURCES = tests/unit/test_packet.c
 tests_unit_test_packet_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_packet_LDADD = $(UNIT_LIBS)
+tests_unit_test_peers_SOURCES = tests/unit/test_peers.c
+tests_unit_test_peers_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_peers_LDADD = spank/libservice.la $(UNIT_LIBS)
 tests_unit_test_place_SOURCES = tests/unit/test_place.c
 tests_unit_test_place_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_place_LDADD = select/libplace.la $(UNIT_LIBS)

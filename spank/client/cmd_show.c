@@ -338,6 +338,38 @@ static size_t nodes_column(json_object *map)
 	return widest;
 }
 
+/* "in 2 PCIe switch trees: 0,1 and 4,5; on this node they would fit in 1" */
+static void print_trees(json_object *pattern, size_t indent)
+{
+	json_object *trees = get(pattern, "trees", json_type_array);
+	struct lines l = { indent, indent };
+	char text[WORD];
+	int64_t fewest;
+
+	if (!length(trees))
+		return;
+	printf("%*s", (int)indent, "");
+	snprintf(text, sizeof(text), "in %zu PCIe switch tree%s:", length(trees),
+		 length(trees) == 1 ? "" : "s");
+	print_word(&l, text);
+	for (size_t i = 0; i < length(trees); i++) {
+		json_object *tree = json_object_array_get_idx(trees, i);
+		size_t used = 0,
+		       count = json_object_is_type(tree, json_type_array) ? length(tree) : 0;
+
+		text[0] = '\0';
+		for (size_t k = 0; k < count && used + 16 < sizeof(text); k++)
+			used += (size_t)snprintf(
+				text + used, sizeof(text) - used, "%s%d", k ? "," : "",
+				json_object_get_int(json_object_array_get_idx(tree, k)));
+		print_word(&l, text);
+	}
+	if (get_number(pattern, "trees_fewest", &fewest))
+		printf("\n%*s(as many GPUs of this node lie in %" PRId64 ", if they are free)",
+		       (int)indent, "", fewest);
+	putchar('\n');
+}
+
 /* A pattern is a line where it fits one. */
 static void print_pattern(json_object *pattern, size_t column)
 {
@@ -362,6 +394,7 @@ static void print_pattern(json_object *pattern, size_t column)
 	putchar('\n');
 	if (get(pattern, "whole_node", json_type_boolean))
 		printf("%*s(all GPUs of the node: the job's are not known)\n", (int)l.indent, "");
+	print_trees(pattern, column + 10);
 }
 
 struct leaf_row {     /* one leaf on one rail */
@@ -438,6 +471,26 @@ static void print_rails(json_object *rails, json_object *switches)
 	free(rows);
 }
 
+/* Nodes that are not like the others: where to look for a crossed cable or a dark port. */
+static void print_odd(json_object *folded)
+{
+	json_object *odd = get(folded, "odd", json_type_array);
+	int64_t more;
+
+	if (length(odd))
+		puts("\n  not like their peers:");
+	for (size_t i = 0; i < length(odd); i++) {
+		json_object *entry = json_object_array_get_idx(odd, i);
+		char nodes[WORD], has[WORD], peers[WORD];
+
+		if (get_text(entry, "nodes", nodes) && get_text(entry, "has", has) &&
+		    get_text(entry, "peers", peers))
+			printf("  %s: %s; on most: %s\n", nodes, has, peers);
+	}
+	if (get_number(folded, "odd_more", &more))
+		printf("  and %" PRId64 " more differences\n", more);
+}
+
 static void print_map(json_object *story)
 {
 	json_object *folded = get(story, "folded", json_type_object);
@@ -458,6 +511,7 @@ static void print_map(json_object *story)
 		    get(folded, "switches", json_type_object));
 	if (get_text(folded, "leaf_open", text))
 		printf("  %s: the switch of a port is not known\n", text);
+	print_odd(folded);
 }
 
 /* The total of one meaning; with "+" where some nodes do not know theirs. */

@@ -99,6 +99,92 @@ static json_object *gpu_json(const struct map *m, const struct map_gpu *g)
 	return NULL;
 }
 
+/* ---- the switch trees of a part of a node's GPUs ---- */
+
+/* How many of list hang in g's tree. */
+static size_t in_tree(const struct map_gpu *g, const struct map_gpu *const *list, size_t count)
+{
+	size_t n = 0;
+
+	for (size_t i = 0; i < count; i++)
+		n += !strcmp(list[i]->tree, g->tree);
+	return n;
+}
+
+static bool first_of_tree(const struct map_gpu *const *list, size_t i)
+{
+	return in_tree(list[i], list, i) == 0;
+}
+
+static int most_gpus_first(const void *a, const void *b)
+{
+	size_t x = *(const size_t *)a, y = *(const size_t *)b;
+
+	return (x < y) - (x > y);
+}
+
+/* In how few of the node's trees so many GPUs fit. */
+static int fewest_trees(const struct map_gpu *const *all, size_t count, size_t wanted,
+			size_t *fewest)
+{
+	size_t *sizes = calloc(count + 1, sizeof(*sizes)), n = 0;
+
+	if (!sizes)
+		return -ENOMEM;
+	for (size_t i = 0; i < count; i++)
+		if (first_of_tree(all, i))
+			sizes[n++] = in_tree(all[i], all, count);
+	qsort(sizes, n, sizeof(*sizes), most_gpus_first);
+	for (*fewest = 0; wanted > 0 && *fewest < n; (*fewest)++)
+		wanted -= sizes[*fewest] < wanted ? sizes[*fewest] : wanted;
+	free(sizes);
+	return 0;
+}
+
+static int put_tree_list(json_object *object, const struct chosen *c, size_t *used)
+{
+	json_object *trees = json_object_new_array();
+	int rc = json_put_value(object, "trees", trees);
+
+	for (size_t i = 0; rc == 0 && i < c->count; i++) {
+		json_object *tree;
+
+		if (!first_of_tree(c->gpus, i))
+			continue;
+		tree = json_object_new_array();
+		rc = json_append(trees, tree);
+		for (size_t k = i; rc == 0 && k < c->count; k++)
+			if (!strcmp(c->gpus[k]->tree, c->gpus[i]->tree))
+				rc = json_append(tree, json_object_new_int(c->gpus[k]->gres));
+		(*used)++;
+	}
+	return rc;
+}
+
+static int put_trees(json_object *object, const struct map *m, const struct chosen *c)
+{
+	const struct map_gpu **all;
+	size_t used = 0, fewest = 0, known = 0;
+	int rc;
+
+	if (c->whole_node || c->count >= m->gpu_count)
+		return 0;
+	all = calloc(m->gpu_count, sizeof(*all));
+	if (!all)
+		return -ENOMEM;
+	while (known < m->gpu_count && m->gpus[known].tree) {
+		all[known] = &m->gpus[known];
+		known++;
+	}
+	rc = known < m->gpu_count ? 0 : put_tree_list(object, c, &used);
+	if (rc == 0 && used)
+		rc = fewest_trees(all, known, c->count, &fewest);
+	if (rc == 0 && fewest < used)
+		rc = json_put_u64(object, "trees_fewest", fewest);
+	free(all);
+	return rc;
+}
+
 static int put_gpus(json_object *object, const struct map *m, const struct chosen *c)
 {
 	json_object *gpus = json_object_new_object();
@@ -113,7 +199,7 @@ static int put_gpus(json_object *object, const struct map *m, const struct chose
 	}
 	if (rc == 0 && c->whole_node)
 		rc = json_put_bool(object, "whole_node", true);
-	return rc;
+	return rc ? rc : put_trees(object, m, c);
 }
 
 static int put_ports(json_object *object, const struct map *m)

@@ -25,7 +25,9 @@ struct fold_host {
 /*
  * Adds to object "map" [{"nodes", "gpus": {GRES: [CLASS, PORT..]} or "ports": [PORT..],
  * "whole_node": true?}] with at most max_patterns entries (largest first; "map_more": how many were
- * left out), and "no_map" (host list) when a node's map is unknown. whole_node: which of the node's
+ * left out), and "no_map" (host list) when a node's map is unknown. Where the job has a part of a
+ * node's GPUs, "trees" has them, an array for each PCIe switch tree, and "trees_fewest" in how few
+ * of that node's trees as many GPUs could lie, where that is fewer. whole_node: which of the node's
  * GPUs the job has is unknown, all are shown, by the vendor's index where the gres index is
  * unknown. "ports": the job has no GPU there, so all ports of the node count. 0 or -ENOMEM.
  */

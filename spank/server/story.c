@@ -18,10 +18,12 @@
 #include "hosts.h"
 #include "jobfield.h"
 #include "packet.h"
+#include "peers.h"
 #include "text.h"
 
 #define NS_PER_S INT64_C(1000000000)
 #define MAX_SUSPECTS 10
+#define MAX_ODD 4 /* kinds of nodes that are not like their peers */
 #define MAX_REASONS 16
 #define LEAST_MAP_BYTES 256 /* a map with a port in it has more */
 #define MAX_ENDS 32	    /* different ones of one step */
@@ -1185,7 +1187,7 @@ static int put_folded(json_object *object, const struct view *v, const struct li
 	rc = rc ? rc : fold_put_patterns(folded, v->hosts, v->host_count, l->patterns);
 	if (rc == 0 && l->rails)
 		rc = fold_put_rails(folded, v->hosts, v->host_count, l->guids);
-	return rc;
+	return rc ? rc : peers_put(folded, v->hosts, v->host_count, MAX_ODD);
 }
 
 static json_object *make_story(const struct view *v, const struct limits *l, bool cut)
@@ -1239,6 +1241,8 @@ static json_object *make_field(const struct view *v, const struct limits *l, boo
 		rc = fold_put_patterns(object, v->hosts, v->host_count, l->patterns);
 	if (rc == 0 && l->rails)
 		rc = fold_put_rails(object, v->hosts, v->host_count, l->guids);
+	if (rc == 0 && l->patterns)
+		rc = peers_put(object, v->hosts, v->host_count, MAX_ODD);
 	if (rc == 0 && state != STORY_RUNNING)
 		rc = put_steps(object, v, l, step_field);
 	if (rc == 0 && cut)

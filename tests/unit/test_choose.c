@@ -463,6 +463,33 @@ static void gres_follows_minor_or_pci(void **state)
 	assert_int_equal(map->gpus[2].gres, -1);
 }
 
+static const char *tree(size_t gpu)
+{
+	return map->gpus[gpu].tree ? map->gpus[gpu].tree : "";
+}
+
+/* host - root port - switch - two ports; beside it a root port alone */
+static void gpus_know_their_switch_tree(void **state)
+{
+	size_t host = add_bridge(MACHINE_NONE), root = add_bridge(host), up = add_bridge(root);
+
+	(void)state;
+	bridges[up].placed = true;
+	bridges[up].bdf = (struct machine_bdf){ 0, 2, 0, 0 };
+	add_gpu(0x10, add_bridge(up), 0, 0);
+	add_gpu(0x11, add_bridge(up), 0, 0);
+	add_gpu(0x20, add_bridge(host), 0, 0);
+	add_gpu(0x30, MACHINE_NONE, 0, 0);
+	choose();
+	assert_string_equal(tree(0), "0000:02:00.0");
+	assert_string_equal(tree(1), "0000:02:00.0");
+	assert_string_equal(tree(2), "0000:20:00.0");
+	assert_string_equal(tree(3), "");
+	bridges[up].placed = false;
+	choose();
+	assert_string_equal(tree(0), "");
+}
+
 /* A bridge that is its own parent can't come from our readers; it must not hang us either. */
 static void a_loop_of_bridges_ends(void **state)
 {
@@ -499,6 +526,7 @@ int main(void)
 		TEST(groups_are_dealt_apart),
 		TEST(nothing_to_choose_says_why),
 		TEST(gres_follows_minor_or_pci),
+		TEST(gpus_know_their_switch_tree),
 		TEST(a_loop_of_bridges_ends),
 	};
 
