@@ -38,6 +38,7 @@ check_PROGRAMS += \
 	tests/unit/test_store \
 	tests/unit/test_story \
 	tests/unit/test_summary \
+	tests/unit/test_task \
 	tests/unit/test_text \
 	tests/unit/test_timeline \
 	tests/unit/test_topology \
@@ -135,6 +136,9 @@ tests_unit_test_story_LDADD = spank/libserver.la $(UNIT_LIBS)
 tests_unit_test_summary_SOURCES = tests/unit/test_summary.c
 tests_unit_test_summary_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_summary_LDADD = spank/libagent.la $(UNIT_LIBS)
+tests_unit_test_task_SOURCES = tests/unit/test_task.c spank/plugin/syntax.c spank/plugin/task.c select/classes.c
+tests_unit_test_task_CPPFLAGS = $(UNIT_CPPFLAGS)
+tests_unit_test_task_LDADD = $(UNIT_LIBS)
 tests_unit_test_text_SOURCES = tests/unit/test_text.c
 tests_unit_test_text_CPPFLAGS = $(UNIT_CPPFLAGS)
 tests_unit_test_text_LDADD = $(UNIT_LIBS)
