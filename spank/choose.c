@@ -20,9 +20,7 @@
 #include "io.h"
 #include "text.h"
 
-#define MAX_DEPTH                                                                                  \
-	64 /* bridges above a device; PCI allows 256 buses, machines have less than ten            \
-	    */
+#define MAX_DEPTH 64 /* bridges above a device; machines have less than ten */
 
 struct distance {
 	enum map_class class;
