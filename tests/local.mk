@@ -278,6 +278,7 @@ EXTRA_DIST += \
 	tests/valgrind.supp \
 	tests/bench \
 	tests/cluster \
+	tests/lab \
 	tests/map \
 	tests/select \
 	tests/slurm \
