@@ -5,7 +5,9 @@
  * Of each node's map a few lines are written, "THING: VALUE", one for each GPU (its ports and their
  * distance), each port (whether it is used) and each port's rail, where that is known. Nodes with
  * the same lines are alike. An odd node's first line that has another value than on the nodes that
- * are most is what is said of it. A rail that is not known is no difference.
+ * are most is what is said of it. A rail that is not known is no difference. Where no lines are
+ * those of most nodes, as the adapters are called otherwise on each of them, the nodes are compared
+ * by numbers of ports and GPUs alone.
  */
 #include "peers.h"
 
@@ -21,6 +23,7 @@
 
 struct node {
 	const char *name, *model;
+	const struct map *map;
 	char *lines;
 	char *has, *peers; /* of an odd one; NULL: it is none */
 };
@@ -42,7 +45,7 @@ static void add_gpu(struct io_text *text, const struct map *m, size_t i)
 	io_add(text, "\n");
 }
 
-static char *lines_of(const struct map *m)
+static char *names_of(const struct map *m)
 {
 	struct io_text text = { 0 };
 
@@ -55,6 +58,22 @@ static char *lines_of(const struct map *m)
 		if (m->ports[i].leaf.source != LEAF_OPEN && m->ports[i].leaf.rail >= 0)
 			io_add(&text, "rail of %s:%d: %d\n", m->ports[i].device, m->ports[i].port,
 			       m->ports[i].leaf.rail);
+	return io_end(&text);
+}
+
+static char *numbers_of(const struct map *m)
+{
+	struct io_text text = { 0 };
+	size_t used = 0, near[MAP_UNKNOWN + 1] = { 0 };
+
+	for (size_t i = 0; i < m->port_count; i++)
+		used += !m->ports[i].ignored;
+	for (size_t i = 0; i < m->gpu_count; i++)
+		if (m->gpus[i].near_count)
+			near[m->gpus[i].near[0].class]++;
+	io_add(&text, "ports used: %zu of %zu\nGPUs: %zu\n", used, m->port_count, m->gpu_count);
+	for (int i = 0; i <= MAP_UNKNOWN; i++)
+		io_add(&text, "GPUs with a port at %s: %zu\n", map_class_name(i), near[i]);
 	return io_end(&text);
 }
 
@@ -124,18 +143,33 @@ static int compare(struct node *n, const char *most)
 static int by_lines(const void *a, const void *b)
 {
 	const struct node *x = a, *y = b;
-	int order = strcmp(x->model, y->model);
 
-	order = order ? order : strcmp(x->lines, y->lines);
-	return order ? order : strverscmp(x->name, y->name);
+	return strcmp(x->lines, y->lines);
 }
 
-/* nodes are sorted and of one model: compares the others with the largest group of equal ones. */
-static int compare_all(struct node *nodes, size_t count)
+static int by_model(const void *a, const void *b)
+{
+	const struct node *x = a, *y = b;
+
+	return strcmp(x->model, y->model);
+}
+
+/*
+ * nodes are of one model: compares the others with the largest group that has the same lines. 1: no
+ * group is more than half of them.
+ */
+static int compare_all(struct node *nodes, size_t count, char *(*lines_of)(const struct map *m))
 {
 	size_t best = 0, largest = 0;
 	int rc = 0;
 
+	for (size_t i = 0; i < count; i++) {
+		free(nodes[i].lines);
+		nodes[i].lines = lines_of(nodes[i].map);
+		if (!nodes[i].lines)
+			return -ENOMEM;
+	}
+	qsort(nodes, count, sizeof(*nodes), by_lines);
 	for (size_t i = 0, n; i < count; i += n) {
 		for (n = 1; i + n < count && !strcmp(nodes[i].lines, nodes[i + n].lines); n++)
 			;
@@ -144,8 +178,8 @@ static int compare_all(struct node *nodes, size_t count)
 			best = i;
 		}
 	}
-	if (count < LEAST_PEERS || largest * 2 <= count)
-		return 0;
+	if (largest * 2 <= count)
+		return 1;
 	for (size_t i = 0; rc == 0 && i < count; i++)
 		if (i < best || i >= best + largest)
 			rc = compare(&nodes[i], nodes[best].lines);
@@ -219,23 +253,27 @@ int peers_put(json_object *object, const struct fold_host *hosts, size_t count, 
 	size_t known = 0;
 	int rc = nodes ? 0 : -ENOMEM;
 
-	for (size_t i = 0; rc == 0 && i < count; i++) {
+	for (size_t i = 0; nodes && i < count; i++) {
 		const struct map *m = hosts[i].map;
 
 		if (!m)
 			continue;
-		nodes[known].name = hosts[i].name;
-		nodes[known].model = m->gpu_count && m->gpus[0].model ? m->gpus[0].model : "";
-		nodes[known].lines = lines_of(m);
-		rc = nodes[known].lines ? 0 : -ENOMEM;
-		known += rc == 0;
+		nodes[known++] = (struct node){
+			.name = hosts[i].name,
+			.model = m->gpu_count && m->gpus[0].model ? m->gpus[0].model : "",
+			.map = m,
+		};
 	}
-	if (rc == 0 && known)
-		qsort(nodes, known, sizeof(*nodes), by_lines);
+	if (known)
+		qsort(nodes, known, sizeof(*nodes), by_model);
 	for (size_t i = 0, n; rc == 0 && i < known; i += n) {
 		for (n = 1; i + n < known && !strcmp(nodes[i].model, nodes[i + n].model); n++)
 			;
-		rc = compare_all(nodes + i, n);
+		if (n >= LEAST_PEERS)
+			rc = compare_all(nodes + i, n, names_of);
+		if (rc == 1)
+			rc = compare_all(nodes + i, n, numbers_of);
+		rc = rc < 0 ? rc : 0;
 	}
 	rc = rc || !known ? rc : put_odd(object, nodes, known, max);
 	for (size_t i = 0; nodes && i < known; i++) {

@@ -17,7 +17,7 @@
  * Adds to object "odd" [{"nodes": HOSTLIST, "has": TEXT, "peers": TEXT}], at most max of them
  * ("odd_more": how many were left out), for nodes that differ: the first thing in which they do.
  * Peers are nodes with the same model of GPU; there have to be three or more, and more than half of
- * them have to be alike, or nothing is said. 0 or -ENOMEM.
+ * them have to be alike, by names or else by numbers, or nothing is said. 0 or -ENOMEM.
  */
 int peers_put(json_object *object, const struct fold_host *hosts, size_t count, size_t max);
 

@@ -38,7 +38,8 @@ sleeps() {
     [ "$tasks" -gt 0 ] && [ "$tasks" = "$(hosts_of "$1" | wc -l)" ]
 }
 step_running() { ctl squeue -h -s -j "$1" -o %i | grep -qx "$1.$2"; }
-job_ended() { case $(job_state "$1") in PENDING | RUNNING | COMPLETING | SUSPENDED | CONFIGURING) return 1 ;; esac; }
+# a job of several parts has as many states
+job_ended() { ! job_state "$1" | grep -qx 'PENDING\|RUNNING\|COMPLETING\|SUSPENDED\|CONFIGURING'; }
 wait_job() { wait_until "${2:-60}" job_ended "$1"; }
 # state and exit codes of a job and its steps, one a line
 exits() { ctl sacct -n -P -j "$1" -o JobID,State,ExitCode | sed "s/^$1//; s/CANCELLED by [0-9]*/CANCELLED/"; }

@@ -126,6 +126,21 @@ static void without_a_majority(void **state)
 	says(4, "{}");
 }
 
+/* Each node has other names for its adapters; one has a port less. */
+static void adapters_called_otherwise_on_each_node(void **state)
+{
+	static const char *const devices[] = { "mlx5_0", "mlx5_1", "mlx5_2", "mlx5_3" };
+
+	(void)state;
+	for (size_t n = 0; n < 4; n++)
+		for (size_t i = 0; i < GPUS; i++)
+			ports[n][i].device = (char *)devices[(i + n) % GPUS];
+	says(4, "{}");
+	ports[2][3].ignored = (char *)"its state is down";
+	says(4,
+	     "{\"odd\":[{\"nodes\":\"n3\",\"has\":\"ports used: 3 of 4\",\"peers\":\"4 of 4\"}]}");
+}
+
 static void another_model_is_another_kind(void **state)
 {
 	(void)state;
@@ -200,6 +215,7 @@ int main(void)
 		TEST(a_missing_gpu_and_one_too_many),
 		TEST(two_are_no_peers),
 		TEST(without_a_majority),
+		TEST(adapters_called_otherwise_on_each_node),
 		TEST(another_model_is_another_kind),
 		TEST(a_rail_that_is_not_known),
 		TEST(too_many_differences),
