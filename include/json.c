@@ -33,14 +33,15 @@ static bool only_blanks(const char *text, size_t len)
 	return true;
 }
 
-json_object *json_parse(const char *text, size_t len, const char *source, struct err *err)
+static json_object *parse(const char *text, size_t len, const char *source,
+			  enum json_tokener_error *code, struct err *err)
 {
 	json_tokener *tok = len < INT32_MAX ? json_tokener_new_ex(DEPTH) : NULL;
 	json_object *value = NULL;
-	enum json_tokener_error code;
 	bool memory;
 	size_t end;
 
+	*code = json_tokener_continue;
 	if (!tok) {
 		errno = -(len < INT32_MAX ? err_set(err, ENOMEM, "%s: out of memory", source)
 					  : err_set(err, E2BIG, "%s: too large to parse", source));
@@ -51,25 +52,79 @@ json_object *json_parse(const char *text, size_t len, const char *source, struct
 	errno = 0; /* json-c does not tell want of memory from a broken text: malloc() does */
 	value = json_tokener_parse_ex(tok, text, (int)len);
 	memory = errno == ENOMEM;
-	code = json_tokener_get_error(tok);
+	*code = json_tokener_get_error(tok);
 	end = json_tokener_get_parse_end(tok);
 	json_tokener_free(tok);
-	if (code == json_tokener_success && value && !memory && only_blanks(text + end, len - end))
+	if (*code == json_tokener_success && value && !memory && only_blanks(text + end, len - end))
 		return value;
 	json_object_put(value);
 	if (memory)
 		errno = -err_set(err, ENOMEM, "%s: out of memory", source);
-	else if (code == json_tokener_continue)
+	else if (*code == json_tokener_continue)
 		errno = -err_set(err, EPROTO,
 				 "%s:%zu: the text ends before the JSON value does; it was cut",
 				 source, line_of(text, len));
 	else
 		errno = -err_set(err, EPROTO, "%s:%zu: no valid JSON: %s", source,
 				 line_of(text, end),
-				 code != json_tokener_success ? json_tokener_error_desc(code)
+				 *code != json_tokener_success ? json_tokener_error_desc(*code)
 				 : value		      ? "more text follows the value"
 							      : "null");
 	return NULL;
+}
+
+/*
+ * A copy of a text in which what is not ASCII is written \uXXXX, malloc'ed; its length in *used.
+ * NULL: the text is no UTF-8, or out of memory (errno).
+ */
+static char *in_ascii(const char *text, size_t len, size_t *used)
+{
+	char *out = malloc(3 * len + 1); /* two bytes become six */
+	uint32_t code;
+	size_t n;
+
+	*used = 0;
+	for (size_t i = 0; out && i < len; i += n) {
+		char at[5] = "";
+
+		memcpy(at, text + i, len - i < 4 ? len - i : 4);
+		n = utf8_at(at, &code);
+		switch (n) {
+		case 0:
+			free(out);
+			return NULL;
+		case 1: /* what is escaped stays: it is ASCII, or this is no JSON */
+			n += at[0] == '\\' && i + 1 < len;
+			memcpy(out + *used, at, n);
+			*used += n;
+			break;
+		case 4: /* a surrogate pair */
+			*used += (size_t)sprintf(out + *used, "\\u%04x\\u%04x",
+						 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
+			break;
+		default:
+			*used += (size_t)sprintf(out + *used, "\\u%04x", code);
+		}
+	}
+	return out;
+}
+
+json_object *json_parse(const char *text, size_t len, const char *source, struct err *err)
+{
+	enum json_tokener_error code;
+	json_object *value = parse(text, len, source, &code, err);
+	char *ascii;
+
+	if (value || code != json_tokener_error_parse_utf8_string)
+		return value;
+	/* json-c 0.18, when it is strict, takes all that is not ASCII for control characters */
+	ascii = in_ascii(text, len, &len);
+	if (ascii)
+		value = parse(ascii, len, source, &code, err);
+	else if (errno == ENOMEM)
+		err_set(err, ENOMEM, "%s: out of memory", source);
+	free(ascii);
+	return value;
 }
 
 /* A place in a text that is skipped through. */

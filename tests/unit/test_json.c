@@ -16,6 +16,7 @@ static void broken_text(void **state)
 {
 	static const char *const bad[] = {
 		"", "{", "{\"a\":1", "{\"a\":1}x", "{} {}", "[1,]", "{\"a\":\"\xff\"}", "nul", "null",
+		"\"\xc3", "\"\xc3\xa9\xc3\"", "\"\\\xc3\xa9\"", "{\"a\":\xc3\xa9}", "\"\xc3\xa9\"]",
 		"[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[[1]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]]",
 	};
 
@@ -31,6 +32,9 @@ static void broken_text(void **state)
 	assert_null(json_parse("{}\0{}", 5, "file.json", &err));
 	json_object *fine = parse(" {\"a\": 1}\n \n", &err);
 	assert_non_null(fine);
+	json_object_put(fine);
+	fine = parse("\"\\\\\xc3\xa9\\\"\xf0\x9f\x98\x80\"", &err);
+	assert_string_equal(json_object_get_string(fine), "\\\xc3\xa9\"\xf0\x9f\x98\x80");
 	json_object_put(fine);
 }
 
