@@ -53,21 +53,22 @@ test_agent_stopped() {
     is "$(show "$job" | ask 'all(r.get("partial") or r["sampling"]["begin_gap_ns"] > 10**9 for r in step("1")["records"])')" True
 }
 
-# agent_killed SECONDS NODES WAIT: a job whose last node's sfabricd is killed, and started when the
-# function WAIT is through
+# agent_killed NODES WAIT: a job whose last node's sfabricd is killed, and started when the function
+# WAIT is through
 agent_killed() {
     local job node
-    job=$(sleeper "$2" "$1" --gpus-per-node=8 --fabric=compact)
+    job=$(sleeper "$1" go --gpus-per-node=8 --fabric=compact)
     wait_until 30 sleeps "$job" >&2
     sleep 2
     node=$(hosts_of "$job" | tail -n 1)
     cluster kill "$run" "sfabricd.$node" >&2
-    "$3" "$job" >&2
+    "$2" "$job" >&2
     cluster start "$run" "sfabricd.$node" >&2
+    go "$job"
     echo "$job"
 }
 at_once() { sleep 1; }
-job_agent_killed() { agent_killed 12 4 at_once; }
+job_agent_killed() { agent_killed 4 at_once; }
 test_agent_killed_in_mid_step() {
     same_job agent_killed
     has "$(cat "$work/agent_killed.yes")" ".0|FAILED|3:0"
@@ -76,8 +77,8 @@ test_agent_killed_in_mid_step() {
 }
 
 no_stepd() { ! pgrep -f "^slurmstepd: \[$1\."; }
-until_over() { wait_job "$1" && wait_until 60 no_stepd "$1"; }
-job_agent_away() { agent_killed 5 2 until_over; }
+until_over() { go "$1" && wait_job "$1" && wait_until 60 no_stepd "$1"; }
+job_agent_away() { agent_killed 2 until_over; }
 test_agent_away_at_the_end() {
     same_job agent_away
     whole "$jobs"

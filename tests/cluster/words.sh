@@ -115,11 +115,13 @@ same_job() {
 }
 all_idle() { [ "$(ctl sinfo -h -N -o %T | sort -u)" = idle ]; }
 
-# sleeper N SECONDS OPTIONS...: a job of one task on each of N nodes; while same_job has us out, our
-# options are left out, which Slurm does not know then. The shell waits for srun also when both get
-# SIGTERM: else it is chance which of the two ends the batch step.
+# sleeper N SECONDS|go OPTIONS...: a job of one task on each of N nodes, which ends after so long or
+# by `go JOB`; while same_job has us out, our options are left out, which Slurm does not know then.
+# The shell waits for srun also when both get SIGTERM: else it is chance which of the two ends the
+# batch step.
 sleeper() {
-    local count=$1 seconds=$2 option
+    local count=$1 pause="sleep $2" option
+    [ "$2" != go ] || pause="until [ -e $work/\$SLURM_JOB_ID.go ]; do sleep 0.2; done"
     shift 2
     for option; do
         shift
@@ -128,9 +130,10 @@ sleeper() {
     submit -N"$count" --ntasks-per-node=1 "$@" <<EOF
 trap : TERM
 srun sh -c '[ \$SLURM_PROCID != 0 ] || env > $work/\$SLURM_JOB_ID.env
-    : > $work/\$SLURM_JOB_ID.task.\$SLURM_PROCID; sleep $seconds; exit 3'
+    : > $work/\$SLURM_JOB_ID.task.\$SLURM_PROCID; $pause; exit 3'
 EOF
 }
+go() { : > "$work/$1.go"; }
 hosts_of() { ctl scontrol show hostnames "$(ctl squeue -h -t all -j "$1" -o %N)"; }
 first_host() { hosts_of "$1" | head -n 1; }
 # told JOB STEP EXPRESSION: over r, the records of the step; printed sorted
