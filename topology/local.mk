@@ -4,7 +4,7 @@
 # something else in place of main and the live discovery.
 if BUILD_TOPOLOGY
 noinst_LTLIBRARIES += topology/libcommands.la topology/libtopology.la
-sbin_PROGRAMS += topology/sfabric-topology
+sbin_PROGRAMS += topology/sfabric-topology topology/sfabric-topology-watch
 endif
 
 topology_libtopology_la_SOURCES = \
@@ -67,6 +67,13 @@ topology_sfabric_topology_SOURCES = \
 	topology/live.c topology/live.h
 topology_sfabric_topology_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(IBNETDISC_CFLAGS)
 topology_sfabric_topology_LDADD = topology/libcommands.la topology/libtopology.la \
+	include/libhosts.la include/libcore.la $(IBNETDISC_LIBS)
+
+topology_sfabric_topology_watch_SOURCES = \
+	topology/main_watch.c \
+	topology/live.c topology/live.h
+topology_sfabric_topology_watch_CPPFLAGS = $(topology_sfabric_topology_CPPFLAGS)
+topology_sfabric_topology_watch_LDADD = topology/libcommands.la topology/libtopology.la \
 	spank/libwire.la include/libhosts.la include/libcore.la $(IBNETDISC_LIBS)
 
 dist_man_MANS += topology/sfabric-topology.8
