@@ -37,19 +37,21 @@ static int take_names(hostlist_ref list, char **out, size_t count)
 	return 0;
 }
 
+#define MAX_DIGITS 18 /* a number of more is not what libslurm folds it to */
+
 /* Adds up the ranges behind a '[', to max + 1 at most. Returns what is behind the ']', or NULL. */
 static const char *count_ranges(const char *p, size_t max, size_t *sum)
 {
 	for (*sum = 0;; p++) {
 		size_t digits = strspn(p, "0123456789"), low, high;
 
-		if (digits == 0 || digits > 18)
+		if (digits == 0 || digits > MAX_DIGITS)
 			return NULL;
 		low = high = strtoull(p, NULL, 10);
 		p += digits;
 		if (*p == '-') {
 			digits = strspn(++p, "0123456789");
-			if (digits == 0 || digits > 18)
+			if (digits == 0 || digits > MAX_DIGITS)
 				return NULL;
 			high = strtoull(p, NULL, 10);
 			p += digits;
@@ -68,7 +70,7 @@ static const char *count_ranges(const char *p, size_t max, size_t *sum)
 /* Counts the names of text, to max + 1 at most. 0, or -EINVAL when its brackets are no good. */
 static int count_names(const char *text, size_t max, size_t *count)
 {
-	size_t names = 1, sum; /* of the element at p */
+	size_t names = 1, digits = 0, sum; /* of the element at p */
 
 	*count = 0;
 	for (const char *p = text; *p;) {
@@ -81,6 +83,9 @@ static int count_names(const char *text, size_t max, size_t *count)
 			names = names > max / sum ? max + 1 : names * sum;
 			continue;
 		}
+		digits = *p >= '0' && *p <= '9' ? digits + 1 : 0;
+		if (digits > MAX_DIGITS)
+			return -EINVAL;
 		if (*p++ != ',')
 			continue;
 		*count = *count > max - (names < max ? names : max) ? max + 1 : *count + names;

@@ -33,6 +33,24 @@ static bool only_blanks(const char *text, size_t len)
 	return true;
 }
 
+/* How many of the bytes are UTF-8, which json-c does not ask strictly. */
+static size_t utf8_len(const char *text, size_t len)
+{
+	uint32_t code;
+	size_t i = 0, n = 1;
+
+	for (; i < len && n > 0; i += n) {
+		char at[5] = "";
+
+		n = 1;
+		if ((unsigned char)text[i] < 0x80)
+			continue;
+		memcpy(at, text + i, len - i < 4 ? len - i : 4);
+		n = utf8_at(at, &code);
+	}
+	return i;
+}
+
 static json_object *parse(const char *text, size_t len, const char *source,
 			  enum json_tokener_error *code, struct err *err)
 {
@@ -48,12 +66,16 @@ static json_object *parse(const char *text, size_t len, const char *source,
 		return NULL;
 	}
 	json_tokener_set_flags(tok, JSON_TOKENER_STRICT | JSON_TOKENER_ALLOW_TRAILING_CHARS |
-				    JSON_TOKENER_VALIDATE_UTF8);
+					    JSON_TOKENER_VALIDATE_UTF8);
 	errno = 0; /* json-c does not tell want of memory from a broken text: malloc() does */
 	value = json_tokener_parse_ex(tok, text, (int)len);
+	end = json_tokener_get_parse_end(tok);
+	if (json_tokener_get_error(tok) == json_tokener_continue) {
+		value = json_tokener_parse_ex(tok, "\n", 1); /* what ends a number */
+		end = len;
+	}
 	memory = errno == ENOMEM;
 	*code = json_tokener_get_error(tok);
-	end = json_tokener_get_parse_end(tok);
 	json_tokener_free(tok);
 	if (*code == json_tokener_success && value && !memory && only_blanks(text + end, len - end))
 		return value;
@@ -74,8 +96,8 @@ static json_object *parse(const char *text, size_t len, const char *source,
 }
 
 /*
- * A copy of a text in which what is not ASCII is written \uXXXX, malloc'ed; its length in *used.
- * NULL: the text is no UTF-8, or out of memory (errno).
+ * A copy of a text of UTF-8 in which what is not ASCII is written \uXXXX, malloc'ed; its length in
+ * *used. What a backslash is before stays: it is ASCII, or this is no JSON.
  */
 static char *in_ascii(const char *text, size_t len, size_t *used)
 {
@@ -85,43 +107,43 @@ static char *in_ascii(const char *text, size_t len, size_t *used)
 
 	*used = 0;
 	for (size_t i = 0; out && i < len; i += n) {
-		char at[5] = "";
+		char at[6] = "";
 
-		memcpy(at, text + i, len - i < 4 ? len - i : 4);
+		memcpy(at, text + i, len - i < 5 ? len - i : 5);
 		n = utf8_at(at, &code);
-		switch (n) {
-		case 0:
-			free(out);
-			return NULL;
-		case 1: /* what is escaped stays: it is ASCII, or this is no JSON */
-			n += at[0] == '\\' && i + 1 < len;
-			memcpy(out + *used, at, n);
-			*used += n;
-			break;
-		case 4: /* a surrogate pair */
+		if (at[0] == '\\' && i + 1 < len)
+			n += utf8_at(at + 1, &code);
+		if (n == 1 || at[0] == '\\')
+			*used = (size_t)((char *)mempcpy(out + *used, text + i, n) - out);
+		else if (n == 4) /* a surrogate pair */
 			*used += (size_t)sprintf(out + *used, "\\u%04x\\u%04x",
 						 0xd7c0 + (code >> 10), 0xdc00 + (code & 0x3ff));
-			break;
-		default:
+		else
 			*used += (size_t)sprintf(out + *used, "\\u%04x", code);
-		}
 	}
 	return out;
 }
 
 json_object *json_parse(const char *text, size_t len, const char *source, struct err *err)
 {
+	size_t valid = utf8_len(text, len), used;
 	enum json_tokener_error code;
-	json_object *value = parse(text, len, source, &code, err);
+	json_object *value;
 	char *ascii;
 
+	if (valid < len) {
+		errno = -err_set(err, EPROTO, "%s:%zu: no valid JSON: its bytes are no UTF-8", source,
+				 line_of(text, valid));
+		return NULL;
+	}
+	value = parse(text, len, source, &code, err);
 	if (value || code != json_tokener_error_parse_utf8_string)
 		return value;
 	/* json-c 0.18, when it is strict, takes all that is not ASCII for control characters */
-	ascii = in_ascii(text, len, &len);
+	ascii = in_ascii(text, len, &used);
 	if (ascii)
-		value = parse(ascii, len, source, &code, err);
-	else if (errno == ENOMEM)
+		value = parse(ascii, used, source, &code, err);
+	else
 		err_set(err, ENOMEM, "%s: out of memory", source);
 	free(ascii);
 	return value;
@@ -201,20 +223,6 @@ static bool is_wanted(const char *key, size_t len, const char *const *keys)
 	return *keys != NULL;
 }
 
-/* json-c takes a number for cut when nothing follows it, so a word is given a blank. */
-static json_object *parse_value(const char *text, size_t len)
-{
-	char word[64];
-
-	if (strchr("{[\"", *text))
-		return json_parse(text, len, "", NULL);
-	if (len >= sizeof(word))
-		return NULL;
-	memcpy(word, text, len);
-	word[len] = ' ';
-	return json_parse(word, len + 1, "", NULL);
-}
-
 /* One "key": value; added to object when it is wanted. False when it is no valid JSON. */
 static bool take_member(struct scan *s, json_object *object, const char *const *keys)
 {
@@ -236,7 +244,7 @@ static bool take_member(struct scan *s, json_object *object, const char *const *
 	key[len] = '\0';
 	skip_blanks(s);
 	start = s->at;
-	value = skip_value(s) ? parse_value(start, (size_t)(s->at - start)) : NULL;
+	value = skip_value(s) ? json_parse(start, (size_t)(s->at - start), "", NULL) : NULL;
 	if (value && json_object_object_add(object, key, value) == 0)
 		return true;
 	if (value) {
