@@ -448,7 +448,8 @@ static void check_sizes(struct checker *c)
 		if (size <= 0)
 			findings_add(c->out, true, t->sizes_line,
 				     "%sblock sizes are numbers from 1 on", c->label);
-		else if (size % base || (ratio & (ratio - 1)) || ratio > BLOCK_RATIO_MAX)
+		else if (base > 0 &&
+			 (size % base || (ratio & (ratio - 1)) || ratio > BLOCK_RATIO_MAX))
 			findings_add(c->out, true, t->sizes_line,
 				     "%sblock size %ld is no power of two times the base size %ld",
 				     c->label, size, base);

@@ -34,6 +34,7 @@ struct card { /* a board with one or more HCAs */
 struct extender { /* a "switch" of two ports that carries a cable further */
 	size_t node;
 	const struct subnet_cable *cables[2];
+	size_t cable_count;
 };
 
 struct model {
@@ -554,15 +555,16 @@ static struct extender *find_extender(const struct model *m, uint64_t guid)
 
 static void plug_in(struct extender *e, const struct subnet_cable *c)
 {
-	if (e && !e->cables[0])
-		e->cables[0] = c;
-	else if (e && !e->cables[1])
-		e->cables[1] = c;
+	if (e && e->cable_count < 2)
+		e->cables[e->cable_count] = c;
+	if (e)
+		e->cable_count++;
 }
 
 static int find_extenders(struct model *m)
 {
 	const struct subnet *s = m->s;
+	size_t kept = 0;
 
 	m->extenders = calloc(s->node_count + 1, sizeof(*m->extenders));
 	if (!m->extenders)
@@ -576,10 +578,14 @@ static int find_extenders(struct model *m)
 	}
 	for (size_t i = 0; i < m->extender_count; i++) {
 		const struct subnet_node *node = &s->nodes[m->extenders[i].node];
+		if (m->extenders[i].cable_count > 2)
+			continue; /* a switch after all */
+		m->extenders[kept++] = m->extenders[i];
 		notes_add(m->notes,
 			  "0x%016llx (%s) has two ports: a range extender, taken for a cable",
 			  (unsigned long long)node->guid, description_of(node));
 	}
+	m->extender_count = kept;
 	return 0;
 }
 

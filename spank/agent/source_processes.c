@@ -78,7 +78,7 @@ static bool parse_stat(const char *text, struct stat_line *line)
 		return false;
 	line->parent = parent;
 	line->own = user + system;
-	line->waited = child_user > 0 && child_system >= 0 ? (uint64_t)(child_user + child_system)
+	line->waited = child_user > 0 && child_system >= 0 ? (uint64_t)child_user + (uint64_t)child_system
 		       : child_system > 0		   ? (uint64_t)child_system
 							   : 0;
 	line->start = start;
