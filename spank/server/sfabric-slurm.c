@@ -42,9 +42,13 @@ extern slurm_conf_t slurm_conf;
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 11, 0)
 #define DESC_JOB_ID(desc) ((desc).step_id.job_id)
 #define INFO_JOB_ID(info) ((info)->step_id.job_id)
+#define STEP_OF_JOB(id)                                                                            \
+	((slurm_step_id_t){ .job_id = (id), .step_id = NO_VAL, .step_het_comp = NO_VAL })
+#define slurm_free_ctl_conf slurm_free_conf
 #else
 #define DESC_JOB_ID(desc) ((desc).job_id)
 #define INFO_JOB_ID(info) ((info)->job_id)
+#define STEP_OF_JOB(id) (id)
 #endif
 
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
@@ -216,7 +220,7 @@ static slurm_job_info_t *load_job(uint32_t id, job_info_msg_t **msg, int *code)
 	slurm_job_info_t *job;
 
 	errno = 0;
-	if (slurm_load_job(msg, id, SHOW_DETAIL | SHOW_ALL | SHOW_LOCAL) != SLURM_SUCCESS) {
+	if (slurm_load_job(msg, STEP_OF_JOB(id), SHOW_DETAIL | SHOW_ALL | SHOW_LOCAL) != SLURM_SUCCESS) {
 		*code = errno;
 		*msg = NULL;
 		return NULL;
