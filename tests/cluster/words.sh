@@ -118,10 +118,10 @@ all_idle() { [ "$(ctl sinfo -h -N -o %T | sort -u)" = idle ]; }
 # sleeper N SECONDS|go OPTIONS...: a job of one task on each of N nodes, which ends after so long or
 # by `go JOB`; while same_job has us out, our options are left out, which Slurm does not know then.
 # The shell waits for srun also when both get SIGTERM: else it is chance which of the two ends the
-# batch step.
+# batch step. A task is one process: of two it would be chance which gets a signal first.
 sleeper() {
     local count=$1 pause="sleep $2" option
-    [ "$2" != go ] || pause="until [ -e $work/\$SLURM_JOB_ID.go ]; do sleep 0.2; done"
+    [ "$2" != go ] || pause="select undef, undef, undef, 0.2 until -e qq($work/\$SLURM_JOB_ID.go)"
     shift 2
     for option; do
         shift
@@ -130,7 +130,7 @@ sleeper() {
     submit -N"$count" --ntasks-per-node=1 "$@" <<EOF
 trap : TERM
 srun sh -c '[ \$SLURM_PROCID != 0 ] || env > $work/\$SLURM_JOB_ID.env
-    : > $work/\$SLURM_JOB_ID.task.\$SLURM_PROCID; $pause; exit 3'
+    : > $work/\$SLURM_JOB_ID.task.\$SLURM_PROCID; exec perl -e "$pause; exit 3"'
 EOF
 }
 go() { : > "$work/$1.go"; }
