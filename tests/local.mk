@@ -184,10 +184,12 @@ FUZZ_FILES = \
 	tests/fuzz/fuzz_layout.c \
 	tests/fuzz/fuzz_machine.c \
 	tests/fuzz/fuzz_map.c \
+	tests/fuzz/fuzz_namemap.c \
 	tests/fuzz/fuzz_names.c \
 	tests/fuzz/fuzz_nccl.c \
 	tests/fuzz/fuzz_options.c \
 	tests/fuzz/fuzz_packet.c \
+	tests/fuzz/fuzz_partitions.c \
 	tests/fuzz/fuzz_processes.c \
 	tests/fuzz/fuzz_record.c \
 	tests/fuzz/fuzz_show.c \
