@@ -9,15 +9,10 @@
 #include "hosts.h"
 
 #include <errno.h>
-#include <slurm/slurm.h>
 #include <stdlib.h>
 #include <string.h>
 
-#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
-typedef hostlist_t *hostlist_ref; /* hostlist_t became the struct itself */
-#else
-typedef hostlist_t hostlist_ref;
-#endif
+#include "slurm_api.h"
 
 void hosts_free(char **names, size_t count)
 {
@@ -27,7 +22,7 @@ void hosts_free(char **names, size_t count)
 }
 
 /* Takes all names out of list. libslurm hands them out malloc'ed. */
-static int take_names(hostlist_ref list, char **out, size_t count)
+static int take_names(slurm_hostlist list, char **out, size_t count)
 {
 	for (size_t i = 0; i < count; i++) {
 		out[i] = slurm_hostlist_shift(list);
@@ -99,7 +94,7 @@ static int count_names(const char *text, size_t max, size_t *count)
 
 int hosts_expand(const char *text, size_t max, char ***names, size_t *count, struct err *err)
 {
-	hostlist_ref list = NULL;
+	slurm_hostlist list = NULL;
 	size_t counted = 0;
 	char **out;
 	int n, rc = count_names(text, max, &counted);
@@ -136,7 +131,7 @@ static int by_name(const void *a, const void *b)
 char *hosts_fold(const char *const *names, size_t count)
 {
 	const char **sorted = calloc(count + 1, sizeof(*sorted));
-	hostlist_ref list = slurm_hostlist_create(NULL);
+	slurm_hostlist list = slurm_hostlist_create(NULL);
 	char *text = NULL;
 	size_t room = 64; /* Slurm wants some bytes more than it needs */
 

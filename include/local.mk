@@ -27,5 +27,5 @@ include_libcore_la_SOURCES = \
 include_libcore_la_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS) $(CONFUSE_CFLAGS)
 include_libcore_la_LIBADD = include/libbase.la $(JSONC_LIBS) $(CONFUSE_LIBS)
 
-include_libhosts_la_SOURCES = include/hosts.c include/hosts.h
+include_libhosts_la_SOURCES = include/hosts.c include/hosts.h include/slurm_api.h
 include_libhosts_la_LIBADD = $(SLURM_LDFLAGS) -lslurm

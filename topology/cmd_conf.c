@@ -29,6 +29,8 @@ static const char conf_help[] =
 	"                         topology/block; yaml: topology.yaml with tree, block and flat\n"
 	"      --slurm RELEASE    as this release of Slurm has it, such as 24.11; default: the\n"
 	"                         installed one\n"
+	"      --full             list every switch above the leaves, instead of one for each pod\n"
+	"                         and island; slurmctld starts slower then\n"
 	"      --block-size N     nodes that each block has at least; default: chosen by the "
 	"units\n"
 	"      --fabric FILE      the fabric.json to use; default: fabric_json of fabric.conf\n"
@@ -43,12 +45,13 @@ static const char conf_help[] =
 	"      --json             a summary as JSON on standard output; needs -o\n"
 	"  -h, --help             this text\n" EXIT_HELP;
 
-enum { OPT_FORMAT = OPT_OWN, OPT_SLURM, OPT_BLOCK_SIZE };
+enum { OPT_FORMAT = OPT_OWN, OPT_SLURM, OPT_BLOCK_SIZE, OPT_FULL };
 
 static const struct option conf_options[] = {
 	{ "format", required_argument, NULL, OPT_FORMAT },
 	{ "slurm", required_argument, NULL, OPT_SLURM },
 	{ "block-size", required_argument, NULL, OPT_BLOCK_SIZE },
+	{ "full", no_argument, NULL, OPT_FULL },
 	DISCOVERY_OPTIONS,
 	{ "fabric", required_argument, NULL, OPT_FABRIC },
 	{ "output", required_argument, NULL, 'o' },
@@ -65,6 +68,7 @@ struct form {
 	const char *slurm;
 	unsigned block_size; /* 0: chosen */
 	int release;
+	bool full;
 };
 
 static bool take_conf_option(int c, void *own)
@@ -73,6 +77,10 @@ static bool take_conf_option(int c, void *own)
 
 	if (c == OPT_SLURM) {
 		form->slurm = optarg;
+		return true;
+	}
+	if (c == OPT_FULL) {
+		form->full = true;
 		return true;
 	}
 	if (c == OPT_BLOCK_SIZE)
@@ -110,6 +118,10 @@ static int check_form(struct form *form)
 		say("--block-size needs --format block or yaml");
 		return WRONG_USE;
 	}
+	if (form->full && is_form(form, "block")) {
+		say("--full is for --format tree and yaml: blocks have nothing above them");
+		return WRONG_USE;
+	}
 	form->release = form->slurm || since ? slurm_release(form->slurm) : RELEASE_TREE;
 	if (form->release == 0)
 		return WRONG_USE;
@@ -143,7 +155,8 @@ static void say_tree(const struct options *o, const struct outcome *out)
 		say("left out, on no switch: %s", t->unplaced);
 	if (t->unknown_count)
 		say("left out, not in the fabric: %s", t->unknown);
-	say("%zu hosts in %zu units, %zu pods, %zu roots%s%s", t->hosts, t->units, t->pods,
+	say("%zu hosts in %zu units, %zu %s, %zu roots%s%s", t->hosts, t->units,
+	    t->switches ? t->switches : t->pods, t->switches ? "switches above them" : "pods",
 	    t->roots, o->output ? out->changed ? "; wrote " : "; unchanged: " : "",
 	    o->output ? o->output : "");
 }
@@ -291,7 +304,7 @@ static int write_conf(const struct options *o, struct outcome *out, const struct
 	int status = FAILED;
 
 	if (snapshot)
-		text = tree_conf_text(out->fabric, wanted->nodes, wanted->count,
+		text = tree_conf_text(out->fabric, wanted->nodes, wanted->count, form->full,
 				      "sfabric-topology " PACKAGE_VERSION, snapshot, &out->tree,
 				      &err);
 	free(snapshot);

@@ -56,7 +56,7 @@ static int read_snapshot(const char *path, const char *text, size_t len, struct 
 
 	file->fabric = fabric_parse(text, len, path, &err);
 	if (file->fabric) {
-		tree = tree_conf_text(file->fabric, NULL, 0, "", "", &report, &err);
+		tree = tree_conf_text(file->fabric, NULL, 0, false, "", "", &report, &err);
 		tree_report_clear(&report);
 	}
 	if (tree)

@@ -3,7 +3,6 @@
  * cmd_hints.c - sfabric-topology hints: what else a fabric tells a Slurm cluster, a kind at a time.
  */
 #include <errno.h>
-#include <slurm/slurm.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -12,6 +11,7 @@
 #include "hints.h"
 #include "hints_gres.h"
 #include "io.h"
+#include "slurm_api.h"
 #include "wanted.h"
 
 static const char hints_help[] =
@@ -210,7 +210,7 @@ static int job_nodes(unsigned id, struct wanted_list *wanted)
 #if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(22, 5, 0)
 	slurm_init(NULL);
 #endif
-	if (slurm_load_job(&msg, id, SHOW_ALL) != SLURM_SUCCESS) {
+	if (slurm_load_job(&msg, STEP_OF_JOB(id), SHOW_ALL) != SLURM_SUCCESS) {
 		say("job %u: %s", id, slurm_strerror(errno));
 		return FAILED;
 	}

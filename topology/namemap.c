@@ -102,7 +102,7 @@ static int take_line(struct namemap *m, char *line, size_t number)
 	if (!read_guid(other, &guid))
 		return -EINVAL;
 	one[strcspn(one, ":")] = '\0';
-	return add(m, guid, number, one);
+	return *one ? add(m, guid, number, one) : -EINVAL;
 }
 
 static int by_pair(const void *x, const void *y)

@@ -4,10 +4,11 @@
  *
  * A unit becomes a leaf switch, also when its hosts have eight rails: Slurm knows one switch per
  * node. Pods become the level above, and areas those above pods; a group of one is left out, and
- * what is alone in its island is the island's root. Spines are not listed: slurmctld's start grows
- * with the cube of the switches, and Slurm's manual advises leaves and one top. Islands get no
- * common root: Slurm would place jobs across a gap. What slurmctld refuses (a line with both
- * Switches= and Nodes=, a name twice, an unknown child, blanks) can't come out of this.
+ * what is alone in its island is the island's root. Spines are not listed, unless they are asked
+ * for: slurmctld's start grows with the cube of the switches, and Slurm's manual advises leaves and
+ * one top. Islands get no common root: Slurm would place jobs across a gap. What slurmctld refuses
+ * (a line with both Switches= and Nodes=, a name twice, an unknown child, blanks) can't come out of
+ * this.
  */
 #include "tree_conf.h"
 
@@ -39,6 +40,7 @@ struct tree {
 	size_t *unit_hosts;   /* wanted hosts in each unit */
 	struct group *groups; /* pods, then areas, then islands */
 	size_t group_count;
+	bool full;
 	struct tree_report *report;
 };
 
@@ -275,6 +277,191 @@ static int write_groups(struct tree *t)
 	return rc;
 }
 
+/* ---- all switches above the leaves ---- */
+
+/* What is right below each switch: units for its leaves, and switches of lower levels. */
+struct below {
+	char *name;
+	struct list things;
+	bool *units; /* somewhere below */
+	bool root;   /* nothing has it below */
+};
+
+struct full {
+	const struct tree *t;
+	struct below *of;  /* each switch */
+	bool *units_above; /* each unit: a switch has it below */
+	int top;	   /* level */
+};
+
+static int list_once(struct list *l, const char *name)
+{
+	for (size_t i = 0; i < l->count; i++)
+		if (l->names[i] == name)
+			return 0;
+	return list_add(l, name);
+}
+
+/* Adds what the lower one of two linked switches is to what is below the upper one. */
+static int add_below(struct full *full, size_t lower, size_t upper)
+{
+	const struct fabric *f = full->t->f;
+	struct below *to = &full->of[upper];
+	int rc = 0;
+
+	if (f->switches[lower].level > 0 && full->of[lower].things.count) {
+		full->of[lower].root = false;
+		rc = list_once(&to->things, full->of[lower].name);
+	}
+	for (size_t i = 0; rc == 0 && i < f->unit_count; i++) {
+		bool right_below = false;
+
+		for (size_t j = 0; f->switches[lower].level == 0 && full->t->unit_hosts[i] &&
+				   j < f->units[i].leaf_count;
+		     j++)
+			right_below |= f->units[i].leaves[j] == lower;
+		to->units[i] |= right_below || full->of[lower].units[i];
+		full->units_above[i] |= right_below;
+		rc = right_below ? list_once(&to->things, f->units[i].name) : 0;
+	}
+	return rc;
+}
+
+/* A unit of hosts that hang on spines is below these: one line can't have both. */
+static int add_hosts_of_spines(struct full *full, size_t unit)
+{
+	const struct fabric_unit *u = &full->t->f->units[unit];
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && full->t->unit_hosts[unit] && i < u->leaf_count; i++) {
+		struct below *to = &full->of[u->leaves[i]];
+
+		if (full->t->f->switches[u->leaves[i]].level <= 0)
+			continue;
+		if (!strcmp(to->name, u->name)) {
+			free(to->name);
+			to->name = io_format("%s-switch", u->name);
+		}
+		to->units[unit] = full->units_above[unit] = true;
+		rc = to->name ? list_once(&to->things, u->name) : -ENOMEM;
+	}
+	return rc;
+}
+
+/* The links from switches of that level upwards: all that is below these is known. */
+static int climb(struct full *full, int level)
+{
+	const struct fabric *f = full->t->f;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < f->link_count; i++) {
+		size_t a = f->links[i].a, b = f->links[i].b;
+
+		if (f->switches[a].level == level && f->switches[b].level > level)
+			rc = add_below(full, a, b);
+		else if (f->switches[b].level == level && f->switches[a].level > level)
+			rc = add_below(full, b, a);
+	}
+	return rc;
+}
+
+static bool covers(const struct full *full, const bool *units, size_t island)
+{
+	const struct fabric *f = full->t->f;
+
+	for (size_t i = 0; i < f->unit_count; i++)
+		if (full->t->unit_hosts[i] && f->pods[f->units[i].pod].island == island &&
+		    !units[i])
+			return false;
+	return true;
+}
+
+static bool is_in(const struct fabric *f, const bool *units, size_t island)
+{
+	for (size_t i = 0; i < f->unit_count; i++)
+		if (units[i])
+			return f->pods[f->units[i].pod].island == island;
+	return false;
+}
+
+/*
+ * The top of an island: any switch that has all of it below, else one of the island's name over
+ * what has nothing above it (leaves that are joined to each other, half a tree).
+ */
+static int write_top(struct tree *t, struct full *full, size_t island)
+{
+	const struct fabric *f = t->f;
+	struct list roots = { 0 };
+	bool covered = false;
+	int rc = 0;
+
+	for (size_t i = 0; i < f->switch_count; i++)
+		covered |= full->of[i].things.count && covers(full, full->of[i].units, island);
+	for (size_t i = 0; rc == 0 && i < f->unit_count; i++)
+		if (t->unit_hosts[i] && !full->units_above[i] &&
+		    f->pods[f->units[i].pod].island == island)
+			rc = list_add(&roots, f->units[i].name);
+	for (size_t i = 0; rc == 0 && i < f->switch_count; i++)
+		if (full->of[i].things.count && full->of[i].root &&
+		    is_in(f, full->of[i].units, island))
+			rc = list_add(&roots, full->of[i].name);
+	if (rc == 0 && !covered && roots.count > 1) {
+		rc = write_line(t, f->islands[island].name, "Switches", &roots);
+		t->report->switches++;
+		roots.count = 1;
+	}
+	t->report->roots += roots.count;
+	free(roots.names);
+	return rc;
+}
+
+static int write_full(struct tree *t, struct full *full)
+{
+	const struct fabric *f = t->f;
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < f->unit_count; i++)
+		rc = add_hosts_of_spines(full, i);
+	for (int level = 0; rc == 0 && level < full->top; level++)
+		rc = climb(full, level);
+	for (int level = 1; rc == 0 && level <= full->top; level++)
+		for (size_t i = 0; rc == 0 && i < f->switch_count; i++) {
+			if (f->switches[i].level != level || !full->of[i].things.count)
+				continue;
+			rc = write_line(t, full->of[i].name, "Switches", &full->of[i].things);
+			t->report->switches++;
+		}
+	for (size_t i = 0; rc == 0 && i < f->island_count; i++)
+		rc = write_top(t, full, i);
+	return rc;
+}
+
+static int write_switches(struct tree *t)
+{
+	const struct fabric *f = t->f;
+	struct full full = { .t = t,
+			     .of = calloc(f->switch_count + 1, sizeof(*full.of)),
+			     .units_above = calloc(f->unit_count + 1, sizeof(bool)) };
+	int rc = full.of && full.units_above ? 0 : -ENOMEM;
+
+	for (size_t i = 0; rc == 0 && i < f->switch_count; i++) {
+		full.of[i].root = true;
+		full.of[i].name = strdup(f->switches[i].name);
+		full.of[i].units = calloc(f->unit_count + 1, sizeof(bool));
+		full.top = f->switches[i].level > full.top ? f->switches[i].level : full.top;
+		rc = full.of[i].name && full.of[i].units ? 0 : -ENOMEM;
+	}
+	rc = rc ? rc : write_full(t, &full);
+	for (size_t i = 0; full.of && i < f->switch_count; i++) {
+		free(full.of[i].name);
+		free(full.of[i].things.names);
+		free(full.of[i].units);
+	}
+	free(full.of);
+	free(full.units_above);
+	return rc;
+}
+
 /* A comment line; what is in it can't end it, and a '\' at its end would continue it. */
 static void write_comment(struct io_text *out, const char *label, const char *text)
 {
@@ -371,15 +558,17 @@ static int write_all(struct tree *t, const char *writer, const char *snapshot, s
 		return err_set(err, ENODATA,
 			       "none of the wanted hosts is on a switch of this fabric");
 	if (rc == 0)
-		rc = write_groups(t);
+		rc = t->full ? write_switches(t) : write_groups(t);
 	return rc < 0 ? err_set(err, ENOMEM, "out of memory") : 0;
 }
 
 char *tree_conf_text(const struct fabric *f, const struct wanted *nodes, size_t node_count,
-		     const char *writer, const char *snapshot, struct tree_report *report,
-		     struct err *err)
+		     bool full, const char *writer, const char *snapshot,
+		     struct tree_report *report, struct err *err)
 {
-	struct tree t = { .f = f, .nodes = nodes, .node_count = node_count, .report = report };
+	struct tree t = {
+		.f = f, .nodes = nodes, .node_count = node_count, .full = full, .report = report
+	};
 	char *text;
 	int rc = check_names(f, err);
 

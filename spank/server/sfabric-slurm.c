@@ -11,7 +11,6 @@
 #include <errno.h>
 #include <pwd.h>
 #include <signal.h>
-#include <slurm/slurm.h>
 #include <slurm/slurm_errno.h>
 #include <slurm/slurmdb.h>
 #include <stdbool.h>
@@ -27,6 +26,7 @@
 #include "io.h"
 #include "jobfield.h"
 #include "json.h"
+#include "slurm_api.h"
 #include "slurm_call.h"
 
 #define REQUEST_MAX_BYTES (16u << 20)
@@ -37,26 +37,6 @@ extern void slurm_xfree(void **item);
 extern char *slurm_xstrdup(const char *text);
 #ifdef CONF_FLAG_SJX /* AccountingStoreFlags=job_extra, since 23.02 */
 extern slurm_conf_t slurm_conf;
-#endif
-
-#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(25, 11, 0)
-#define DESC_JOB_ID(desc) ((desc).step_id.job_id)
-#define INFO_JOB_ID(info) ((info)->step_id.job_id)
-#define STEP_OF_JOB(id)                                                                            \
-	((slurm_step_id_t){ .job_id = (id), .step_id = NO_VAL, .step_het_comp = NO_VAL })
-#define slurm_free_ctl_conf slurm_free_conf
-#else
-#define DESC_JOB_ID(desc) ((desc).job_id)
-#define INFO_JOB_ID(info) ((info)->job_id)
-#define STEP_OF_JOB(id) (id)
-#endif
-
-#if SLURM_VERSION_NUMBER >= SLURM_VERSION_NUM(23, 11, 0)
-typedef list_t *slurm_list;
-typedef list_itr_t *slurm_list_iterator;
-#else
-typedef List slurm_list;
-typedef ListIterator slurm_list_iterator;
 #endif
 
 /* An enumerator of 22.05: slurmdbd is just giving the job its index. Newer Slurm needs no such

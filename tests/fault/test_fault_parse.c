@@ -376,7 +376,7 @@ static void a_topology_conf(void)
 	fault_on();
 	rc = wanted_parse(&nodes, "n[1-3]", &err);
 	text = rc < 0 ? NULL
-		      : tree_conf_text(f, nodes.nodes, nodes.count, "test", "fabric.json", &report,
+		      : tree_conf_text(f, nodes.nodes, nodes.count, false, "test", "fabric.json", &report,
 				       &err);
 	wanted_clear(&nodes);
 	fault_off();

@@ -13,7 +13,7 @@ static void check_tree(const struct fabric *f)
 {
 	struct tree_report report = { 0 };
 	struct err err = { "" };
-	char *text = tree_conf_text(f, NULL, 0, "fuzz", "fuzz", &report, &err);
+	char *text = tree_conf_text(f, NULL, 0, false, "fuzz", "fuzz", &report, &err);
 
 	must(text || err.text[0]);
 	free(text);

@@ -102,6 +102,8 @@ static void add_hca(struct subnet *s, unsigned n, const char *description, unsig
 }
 
 /* Finishes s, makes the fabric, checks that the file it becomes can be read, and frees s. */
+static struct fabric *fabric_of_dump(const char *name);
+
 static struct fabric *fabric_of(struct subnet *s)
 {
 	struct notes notes = { 0 };
@@ -151,16 +153,21 @@ static const char *island_of(const struct fabric *f, const char *host)
 	return f->islands[f->pods[unit_of(f, host)->pod].island].name;
 }
 
-static char *tree_of(const struct fabric *f)
+static char *tree_in(const struct fabric *f, bool full)
 {
 	struct tree_report report;
 	struct err err = { "" };
-	char *text = tree_conf_text(f, NULL, 0, "sfabric-topology 0", "test", &report, &err);
+	char *text = tree_conf_text(f, NULL, 0, full, "sfabric-topology 0", "test", &report, &err);
 
 	if (!text)
 		fail_msg("%s", err.text);
 	tree_report_clear(&report);
 	return text;
+}
+
+static char *tree_of(const struct fabric *f)
+{
+	return tree_in(f, false);
 }
 
 /* The lines of a topology.conf without its comments. */
@@ -178,13 +185,18 @@ static char *lines_of(const char *text)
 	return out;
 }
 
-static void assert_tree(const struct fabric *f, const char *lines)
+static void assert_tree_in(const struct fabric *f, bool full, const char *lines)
 {
-	char *text = tree_of(f), *is = lines_of(text);
+	char *text = tree_in(f, full), *is = lines_of(text);
 
 	assert_string_equal(is, lines);
 	free(is);
 	free(text);
+}
+
+static void assert_tree(const struct fabric *f, const char *lines)
+{
+	assert_tree_in(f, false, lines);
 }
 
 /* Names. */
@@ -609,7 +621,7 @@ static void whole_way(const char *text, size_t len, bool whole)
 			fail_msg("%s", err.text);
 		free(json);
 	}
-	json = tree_conf_text(whole ? again : f, NULL, 0, "x", "y", &report, &err);
+	json = tree_conf_text(whole ? again : f, NULL, 0, false, "x", "y", &report, &err);
 	if (!json && f->host_count && f->unit_count)
 		fail_msg("%s", err.text);
 	free(json);
@@ -718,6 +730,34 @@ static void a_host_on_a_spine(void **state)
 		assert_int_equal(f->pod_count, 1);
 		fabric_free(f);
 	}
+}
+
+/* All switches listed: a spine that hosts hang on, and three levels. */
+static void every_switch(void **state)
+{
+	struct subnet *s = two_levels(2, 2, 1);
+	struct fabric *f;
+
+	(void)state;
+	add_hca(s, 5000, "tank mlx5_0", 101, 30);
+	f = fabric_of(s);
+	assert_tree_in(f, true,
+		       "SwitchName=leaf1 Nodes=h1-1\nSwitchName=leaf2 Nodes=h2-1\n"
+		       "SwitchName=spine1 Nodes=tank\n"
+		       "SwitchName=spine1-switch Switches=leaf[1-2],spine1\n"
+		       "SwitchName=spine2 Switches=leaf[1-2]\n");
+	fabric_free(f);
+	f = fabric_of_dump("topology/tree3.topo");
+	assert_tree_in(f, true,
+		       "SwitchName=pod0-leaf0 Nodes=n[1-2]\nSwitchName=pod0-leaf1 Nodes=n[3-4]\n"
+		       "SwitchName=pod1-leaf0 Nodes=n[5-6]\nSwitchName=pod1-leaf1 Nodes=n[7-8]\n"
+		       "SwitchName=pod0-spine0 Switches=pod0-leaf[0-1]\n"
+		       "SwitchName=pod0-spine1 Switches=pod0-leaf[0-1]\n"
+		       "SwitchName=pod1-spine0 Switches=pod1-leaf[0-1]\n"
+		       "SwitchName=pod1-spine1 Switches=pod1-leaf[0-1]\n"
+		       "SwitchName=core0 Switches=pod0-spine0,pod1-spine0\n"
+		       "SwitchName=core1 Switches=pod0-spine1,pod1-spine1\n");
+	fabric_free(f);
 }
 
 static void a_host_on_every_spine(void **state)
@@ -881,9 +921,11 @@ static void no_spines(void **state)
 	f = fabric_of(s);
 	for (size_t i = 0; i < 4; i++)
 		assert_int_equal(f->switches[i].level, 0);
-	assert_tree(f, "SwitchName=ring0 Nodes=r0-[0-2]\nSwitchName=ring1 Nodes=r1-[0-2]\n"
-		       "SwitchName=ring2 Nodes=r2-[0-2]\nSwitchName=ring3 Nodes=r3-[0-2]\n"
-		       "SwitchName=fabric Switches=ring[0-3]\n");
+	for (int full = 0; full < 2; full++)
+		assert_tree_in(f, full,
+			       "SwitchName=ring0 Nodes=r0-[0-2]\nSwitchName=ring1 Nodes=r1-[0-2]\n"
+			       "SwitchName=ring2 Nodes=r2-[0-2]\nSwitchName=ring3 Nodes=r3-[0-2]\n"
+			       "SwitchName=fabric Switches=ring[0-3]\n");
 	fabric_free(f);
 
 	s = subnet_new();
@@ -1968,7 +2010,7 @@ static void wanted_nodes(void **state)
 	struct fabric *f = fabric_of_dump("topology/rails.topo");
 	struct tree_report report;
 	struct err err = { "" };
-	char *text = tree_conf_text(f, nodes, 4, "w", "a\nSwitchName=evil Nodes=x\\", &report,
+	char *text = tree_conf_text(f, nodes, 4, false, "w", "a\nSwitchName=evil Nodes=x\\", &report,
 				    &err),
 	     *lines;
 
@@ -1990,11 +2032,11 @@ static void wanted_nodes(void **state)
 	free(lines);
 	free(text);
 
-	assert_null(tree_conf_text(f, nodes + 2, 2, "w", "s", &report, &err));
+	assert_null(tree_conf_text(f, nodes + 2, 2, false, "w", "s", &report, &err));
 	assert_int_equal(report.unknown_count, 2);
 	tree_report_clear(&report);
 
-	text = tree_conf_text(f, nodes, 1, "w", "s", &report, &err);
+	text = tree_conf_text(f, nodes, 1, false, "w", "s", &report, &err);
 	lines = lines_of(text);
 	assert_string_equal(lines,
 			    "SwitchName=su2-leaf Nodes=gpu03\n"); /* alone: no root above it */
@@ -2023,7 +2065,7 @@ static void nodes_of_slurm(void **state)
 	if (wanted_load(&list, path, &err) < 0)
 		fail_msg("%s", err.text);
 	assert_int_equal(list.count, 6);
-	text = tree_conf_text(f, list.nodes, list.count, "w", "s", &report, &err);
+	text = tree_conf_text(f, list.nodes, list.count, false, "w", "s", &report, &err);
 	lines = lines_of(text);
 	assert_string_equal(lines, "SwitchName=su1-leaf Nodes=a[1-2]\n"
 				   "SwitchName=su2-leaf Nodes=gpu04,v[1-2]\n"
@@ -2069,7 +2111,7 @@ static void unplaced_hosts(void **state)
 			 0);
 	f = fabric_of(s);
 	assert_null(unit_of(f, "back"));
-	text = tree_conf_text(f, NULL, 0, "w", "s", &report, &err);
+	text = tree_conf_text(f, NULL, 0, false, "w", "s", &report, &err);
 	assert_non_null(text);
 	assert_string_equal(report.unplaced, "back,toback");
 	assert_int_equal(report.unplaced_count, 2);
@@ -2088,7 +2130,7 @@ static void clashing_names(void **state)
 	(void)state;
 	free(f->islands[0].name);
 	f->islands[0].name = strdup("su1-leaf");
-	assert_null(tree_conf_text(f, NULL, 0, "w", "s", &report, &err));
+	assert_null(tree_conf_text(f, NULL, 0, false, "w", "s", &report, &err));
 	assert_non_null(strstr(err.text, "su1-leaf"));
 	tree_report_clear(&report);
 	fabric_free(f);
@@ -2329,6 +2371,7 @@ int main(void)
 		cmocka_unit_test(cut_anywhere),
 		cmocka_unit_test(any_bytes),
 		cmocka_unit_test(a_host_on_a_spine),
+		cmocka_unit_test(every_switch),
 		cmocka_unit_test(a_host_on_every_spine),
 		cmocka_unit_test(dark_leaves),
 		cmocka_unit_test(three_level_tree),
