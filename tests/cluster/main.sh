@@ -195,6 +195,18 @@ test_extra() {
     wait_until 60 final "$job"
     sleep 2
     extra_is "$job" mine
+    # where Slurm reads it as a constraint it stays empty
+    trap extra_constraints_off EXIT
+    sed -i '/^SchedulerParameters=/s/$/,extra_constraints/' "$run/etc/slurm.conf"
+    ctl scontrol reconfigure
+    job=$(sleeper 1 0 --fabric=compact)
+    wait_job "$job"
+    wait_until 60 final "$job"
+    extra_is "$job" ""
+}
+extra_constraints_off() {
+    sed -i 's/,extra_constraints$//' "$run/etc/slurm.conf"
+    ctl scontrol reconfigure
 }
 
 test_classes() {
