@@ -76,7 +76,8 @@ static int check_size(cfg_t *cfg, cfg_opt_t *opt)
 
 	if (text && size_parse(text, &bytes))
 		return 0;
-	cfg_error(cfg, "%s = \"%s\": a size is needed, such as \"256M\"", opt->name, text ? text : "");
+	cfg_error(cfg, "%s = \"%s\": a size is needed, such as \"256M\"", opt->name,
+		  text ? text : "");
 	return -1;
 }
 
@@ -88,7 +89,9 @@ static int check_gres_order(cfg_t *cfg, cfg_opt_t *opt)
 	for (size_t i = 0; text && i < sizeof(words) / sizeof(words[0]); i++)
 		if (!strcmp(text, words[i]))
 			return 0;
-	cfg_error(cfg, "%s = \"%s\": \"off\", \"nvidia\", \"nvml\", \"rsmi\", \"minor\" or \"pci\" is needed",
+	cfg_error(cfg,
+		  "%s = \"%s\": \"off\", \"nvidia\", \"nvml\", \"rsmi\", \"minor\" or \"pci\" is "
+		  "needed",
 		  opt->name, text ? text : "");
 	return -1;
 }
@@ -109,13 +112,17 @@ static int check_server(cfg_t *cfg, cfg_opt_t *opt)
 	unsigned int count = cfg_opt_size(opt);
 	const char *text = cfg_opt_getnstr(opt, count - 1);
 
-	if (!text || !*text || strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-					    "0123456789_.-:[]") != strlen(text)) {
-		cfg_error(cfg, "server \"%s\": a host is needed, such as \"ctl1\" or "
-			  "\"ctl1:" SERVER_PORT "\"", text ? text : "");
+	if (!text || !*text ||
+	    strspn(text, "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+			 "0123456789_.-:[]") != strlen(text)) {
+		cfg_error(cfg,
+			  "server \"%s\": a host is needed, such as \"ctl1\" or "
+			  "\"ctl1:" SERVER_PORT "\"",
+			  text ? text : "");
 		return -1;
 	}
-	if (count > 1 && (!strcmp(text, NO_SERVER) || !strcmp(cfg_opt_getnstr(opt, 0), NO_SERVER))) {
+	if (count > 1 &&
+	    (!strcmp(text, NO_SERVER) || !strcmp(cfg_opt_getnstr(opt, 0), NO_SERVER))) {
 		cfg_error(cfg, "server \"" NO_SERVER "\" can't stand beside others");
 		return -1;
 	}
@@ -133,8 +140,59 @@ static int check_class(cfg_t *cfg, cfg_opt_t *opt)
 	return -1;
 }
 
+static const char *const kinds[] = {
+	"any", "compact", "same-leaf", "same-pod", "spread", "segments"
+};
+
+#define KINDS (sizeof(kinds) / sizeof(kinds[0]))
+#define BUILT_IN KIND_SEGMENTS /* this one needs a number */
+
+const char *conf_kind_name(enum conf_kind kind)
+{
+	return kinds[kind];
+}
+
+static bool find_kind(const char *text, enum conf_kind *kind)
+{
+	for (size_t i = 0; text && i < KINDS; i++)
+		if (!strcmp(text, kinds[i])) {
+			*kind = (enum conf_kind)i;
+			return true;
+		}
+	return false;
+}
+
+static int check_kind(cfg_t *cfg, cfg_opt_t *opt)
+{
+	const char *text = cfg_opt_getnstr(opt, 0);
+	enum conf_kind kind;
+
+	if (find_kind(text, &kind))
+		return 0;
+	cfg_error(cfg,
+		  "%s = \"%s\": \"any\", \"compact\", \"same-leaf\", \"same-pod\", \"spread\" or "
+		  "\"segments\" is needed",
+		  opt->name, text ? text : "");
+	return -1;
+}
+
+static int check_nodes(cfg_t *cfg, cfg_opt_t *opt)
+{
+	long n = cfg_opt_getnint(opt, 0);
+
+	if (n >= 0 && n < 1 << 24)
+		return 0;
+	cfg_error(cfg, "%s = %ld: a number of nodes is needed", opt->name, n);
+	return -1;
+}
+
 static cfg_opt_t class_keys[] = {
+	CFG_STR("kind", NULL, CFGF_NODEFAULT),
+	CFG_INT("segment", 0, CFGF_NONE),
 	CFG_STR("wait", "300s", CFGF_NONE),
+	CFG_INT("max_nodes", 0, CFGF_NONE),
+	CFG_STR_LIST("partitions", "{}", CFGF_NONE),
+	CFG_STR_LIST("accounts", "{}", CFGF_NONE),
 	CFG_END(),
 };
 
@@ -163,6 +221,7 @@ static cfg_opt_t keys[] = {
 	CFG_INT("suspect_after", 2, CFGF_NONE),
 	CFG_INT("clear_after", 10, CFGF_NONE),
 	CFG_STR("suspect_for", "1h", CFGF_NONE),
+	CFG_BOOL("features", cfg_false, CFGF_NONE),
 	CFG_SEC("class", class_keys, CFGF_MULTI | CFGF_TITLE | CFGF_NO_TITLE_DUPES),
 	CFG_END(),
 };
@@ -176,10 +235,18 @@ static const struct {
 	{ "sample", check_interval },	    { "sample_min", check_interval },
 	{ "sample_max", check_interval },   { "spool_max", check_size },
 	{ "gres_order", check_gres_order }, { "class|wait", check_interval },
-	{ "server", check_server },	    { "class", check_class },
-	{ "suspect_after", check_intervals }, { "clear_after", check_intervals },
-	{ "suspect_for", check_interval },
+	{ "class|kind", check_kind },	    { "class|segment", check_nodes },
+	{ "class|max_nodes", check_nodes }, { "server", check_server },
+	{ "class", check_class },	    { "suspect_after", check_intervals },
+	{ "clear_after", check_intervals }, { "suspect_for", check_interval },
 };
+
+static void free_list(char **list, size_t count)
+{
+	for (size_t i = 0; i < count; i++)
+		free(list[i]);
+	free(list);
+}
 
 void conf_free(struct conf *c)
 {
@@ -194,21 +261,18 @@ void conf_free(struct conf *c)
 	free(c->root);
 	free(c->munge_socket);
 	free(c->slurm_conf);
-	for (size_t i = 0; i < c->server_count; i++)
-		free(c->servers[i]);
-	free(c->servers);
+	free_list(c->servers, c->server_count);
 	free(c->server_user);
 	free(c->listen);
-	for (size_t i = 0; i < c->port_allow_count; i++)
-		free(c->port_allow[i]);
-	free(c->port_allow);
-	for (size_t i = 0; i < c->port_deny_count; i++)
-		free(c->port_deny[i]);
-	free(c->port_deny);
+	free_list(c->port_allow, c->port_allow_count);
+	free_list(c->port_deny, c->port_deny_count);
 	free(c->gres_order);
 	free(c->pci_tree);
-	for (size_t i = 0; i < c->class_count; i++)
+	for (size_t i = 0; i < c->class_count; i++) {
 		free(c->classes[i].name);
+		free_list(c->classes[i].partitions, c->classes[i].partition_count);
+		free_list(c->classes[i].accounts, c->classes[i].account_count);
+	}
 	free(c->classes);
 	free(c);
 }
@@ -249,31 +313,56 @@ static int64_t get_interval(cfg_t *cfg, const char *key)
 	return ns;
 }
 
+/* A class without a kind is the kind of its name, or compact. */
+static void copy_class(cfg_t *section, const char *name, struct conf_class *class, int *rc)
+{
+	class->kind = KIND_COMPACT;
+	find_kind(name, &class->kind);
+	class->wait_ns = INT64_C(300000000000);
+	class->name = strdup(name);
+	if (!class->name)
+		*rc = -ENOMEM;
+	if (!section)
+		return;
+	if (cfg_size(section, "kind"))
+		find_kind(cfg_getstr(section, "kind"), &class->kind);
+	class->segment = (uint32_t)cfg_getint(section, "segment");
+	class->wait_ns = get_interval(section, "wait");
+	class->max_nodes = (uint32_t)cfg_getint(section, "max_nodes");
+	class->partitions = copy_list(section, "partitions", &class->partition_count, rc);
+	class->accounts = copy_list(section, "accounts", &class->account_count, rc);
+}
+
 static void copy_classes(cfg_t *cfg, struct conf *c, int *rc)
 {
-	static const char *const built_in[] = { "any", "compact" };
 	unsigned int n = cfg_size(cfg, "class");
 
-	c->classes = calloc((size_t)n + 2, sizeof(*c->classes));
+	c->classes = calloc((size_t)n + BUILT_IN, sizeof(*c->classes));
 	if (!c->classes) {
 		*rc = -ENOMEM;
 		return;
 	}
-	for (unsigned int i = 0; i < n + 2; i++) {
-		struct conf_class *class = &c->classes[c->class_count];
-		const char *name = i < 2 ? built_in[i] : cfg_title(cfg_getnsec(cfg, "class", i - 2));
-		cfg_t *section = i < 2 ? cfg_gettsec(cfg, "class", name) : cfg_getnsec(cfg, "class", i - 2);
+	for (unsigned int i = 0; i < BUILT_IN; i++)
+		copy_class(cfg_gettsec(cfg, "class", kinds[i]), kinds[i],
+			   &c->classes[c->class_count++], rc);
+	for (unsigned int i = 0; *rc == 0 && i < n; i++) {
+		cfg_t *section = cfg_getnsec(cfg, "class", i);
 
-		if (i >= 2 && conf_find_class(c, name))
-			continue; /* a built-in one, with the admin's values already */
-		class->wait_ns = section ? get_interval(section, "wait") : INT64_C(300000000000);
-		class->name = strdup(name);
-		if (!class->name) {
-			*rc = -ENOMEM;
-			return;
-		}
-		c->class_count++;
+		if (!conf_find_class(c, cfg_title(section))) /* else one of each kind, done */
+			copy_class(section, cfg_title(section), &c->classes[c->class_count++], rc);
 	}
+}
+
+static int check_classes(const struct conf *c, struct err *err)
+{
+	for (size_t i = 0; i < c->class_count; i++)
+		if ((c->classes[i].kind == KIND_SEGMENTS) != (c->classes[i].segment > 0))
+			return err_set(
+				err, EINVAL,
+				"%s: class \"%s\": kind \"segments\" needs segment, the nodes of "
+				"a part, and no other kind has it",
+				c->path, c->classes[i].name);
+	return 0;
 }
 
 static int check_sampling(const struct conf *c, struct err *err)
@@ -281,7 +370,8 @@ static int check_sampling(const struct conf *c, struct err *err)
 	if (c->sample_min_ns < 10000000)
 		return err_set(err, EINVAL, "%s: sample_min must be 10ms at least", c->path);
 	if (c->sample_min_ns > c->sample_ns || c->sample_ns > c->sample_max_ns)
-		return err_set(err, EINVAL, "%s: sample must lie between sample_min and sample_max", c->path);
+		return err_set(err, EINVAL, "%s: sample must lie between sample_min and sample_max",
+			       c->path);
 	return 0;
 }
 
@@ -361,6 +451,7 @@ static int copy_keys(cfg_t *cfg, struct conf *c)
 	c->suspect_after = (unsigned int)cfg_getint(cfg, "suspect_after");
 	c->clear_after = (unsigned int)cfg_getint(cfg, "clear_after");
 	c->suspect_for_ns = get_interval(cfg, "suspect_for");
+	c->features = cfg_getbool(cfg, "features");
 	copy_classes(cfg, c, &rc);
 	return rc;
 }
@@ -387,7 +478,7 @@ static struct conf *copy_out(cfg_t *cfg, const char *path, struct err *err)
 		conf_free(c);
 		return NULL;
 	}
-	if (check_sampling(c, err) < 0) {
+	if (check_sampling(c, err) < 0 || check_classes(c, err) < 0) {
 		conf_free(c);
 		return NULL;
 	}
@@ -404,8 +495,10 @@ static int check_owner(int fd, const char *path, struct err *err)
 	if (!S_ISREG(st.st_mode))
 		return err_set(err, EINVAL, "%s: is no regular file", path);
 	if (geteuid() == 0 && (st.st_uid != 0 || (st.st_mode & (S_IWGRP | S_IWOTH))))
-		return err_set(err, EPERM, "%s: must belong to root and be writable by nobody else "
-			       "(chown root, chmod go-w)", path);
+		return err_set(err, EPERM,
+			       "%s: must belong to root and be writable by nobody else "
+			       "(chown root, chmod go-w)",
+			       path);
 	return 0;
 }
 
@@ -445,7 +538,8 @@ static int refuse_variables(const char *text, const char *path, struct err *err)
 	for (const char *p = text; p < at; p++)
 		line += *p == '\n';
 	return err_set(err, EINVAL,
-		       "%s:%zu: \"${\": variables are not replaced here; write the value", path, line);
+		       "%s:%zu: \"${\": variables are not replaced here; write the value", path,
+		       line);
 }
 
 struct conf *conf_load(const char *path, bool optional, struct err *err)

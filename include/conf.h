@@ -14,9 +14,25 @@
 
 #include "err.h"
 
+/* What a class asks for. A class of another name is one of these with limits of its own. */
+enum conf_kind {
+	KIND_ANY,
+	KIND_COMPACT,
+	KIND_SAME_LEAF,
+	KIND_SAME_POD,
+	KIND_SPREAD,
+	KIND_SEGMENTS
+};
+
 struct conf_class {
 	char *name;
-	int64_t wait_ns; /* how long a job may wait for the better placement */
+	enum conf_kind kind;
+	uint32_t segment; /* nodes of a part; KIND_SEGMENTS */
+	int64_t wait_ns;  /* how long a job may wait for the better placement */
+	/* who may ask for it */
+	uint32_t max_nodes;	       /* 0: any number */
+	char **partitions, **accounts; /* none: all */
+	size_t partition_count, account_count;
 };
 
 struct conf {
@@ -24,11 +40,11 @@ struct conf {
 	char *cluster; /* Slurm's ClusterName; "" ask Slurm */
 
 	/* where things are */
-	char *run_dir;     /* %n: node name */
-	char *spool_dir;   /* sfabricd's records and timelines; %n */
-	char *state_dir;   /* fabric.json, health.json, sfabricctld's store */
-	char *fabric_json; /* default: state_dir/fabric.json */
-	char *root;        /* "/": where sysfs and procfs of the devices are read */
+	char *run_dir;	    /* %n: node name */
+	char *spool_dir;    /* sfabricd's records and timelines; %n */
+	char *state_dir;    /* fabric.json, health.json, sfabricctld's store */
+	char *fabric_json;  /* default: state_dir/fabric.json */
+	char *root;	    /* "/": where sysfs and procfs of the devices are read */
 	char *munge_socket; /* "" the library's own */
 	char *slurm_conf;   /* "" Slurm's own */
 
@@ -36,8 +52,8 @@ struct conf {
 	char **servers; /* "host:port"; without `server`, slurmctld's hosts */
 	size_t server_count;
 	bool without_server; /* {"none"}: there is no sfabricctld, sfabricd writes job fields */
-	char *server_user; /* account of sfabricctld */
-	char *listen;      /* sfabricctld: "address:port" */
+	char *server_user;   /* account of sfabricctld */
+	char *listen;	     /* sfabricctld: "address:port" */
 
 	/* sampling */
 	int64_t sample_ns, sample_min_ns, sample_max_ns;
@@ -48,16 +64,17 @@ struct conf {
 	size_t port_allow_count;
 	char **port_deny;
 	size_t port_deny_count;
-	bool ethernet;   /* RoCE ports are fabric ports */
-	char *gres_order; /* what Slurm's gres index follows: AutoDetect of gres.conf, "minor" or "pci" */
-	char *pci_tree;   /* NCCL's topology of a virtual machine; "" the machine's own tree */
+	bool ethernet;	  /* RoCE ports are fabric ports */
+	char *gres_order; /* what Slurm's gres index follows: AutoDetect=, "minor" or "pci" */
+	char *pci_tree;	  /* NCCL's topology of a virtual machine; "" the machine's own tree */
 
 	/* which ports are suspect */
 	unsigned int suspect_after, clear_after; /* intervals with errors, and without */
 	int64_t suspect_for_ns;			 /* since the last error */
 
 	/* placement */
-	struct conf_class *classes; /* any and compact are always there */
+	bool features;		    /* nodes have those that sfabric-topology hints names */
+	struct conf_class *classes; /* one of each kind is always there, but segments */
 	size_t class_count;
 };
 
@@ -68,6 +85,7 @@ void conf_free(struct conf *c);
 /* run_dir, spool_dir with %n replaced; malloc'ed. */
 char *conf_expand(const char *dir, const char *node);
 
+const char *conf_kind_name(enum conf_kind kind); /* "any", "compact", "same-leaf", ... */
 const struct conf_class *conf_find_class(const struct conf *c, const char *name);
 
 /* SYSCONFDIR/slurm-fabric/fabric.conf and .../off */

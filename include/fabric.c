@@ -737,6 +737,12 @@ static int by_island(const void *a, const void *b)
 	return x->hosts > y->hosts ? -1 : x->hosts < y->hosts;
 }
 
+void fabric_sort_units(struct fabric_unit_size *sizes, size_t count)
+{
+	if (count)
+		qsort(sizes, count, sizeof(*sizes), by_island);
+}
+
 struct fabric_unit_size *fabric_unit_sizes(const struct fabric *f, size_t *count)
 {
 	struct fabric_unit_size *sizes =
@@ -750,7 +756,7 @@ struct fabric_unit_size *fabric_unit_sizes(const struct fabric *f, size_t *count
 	for (size_t i = 0; i < f->host_count; i++)
 		if (f->hosts[i].unit != FABRIC_NONE)
 			sizes[f->hosts[i].unit].hosts++;
-	qsort(sizes, f->unit_count, sizeof(*sizes), by_island);
+	fabric_sort_units(sizes, f->unit_count);
 	return sizes;
 }
 

@@ -207,6 +207,7 @@ struct fabric_unit_size {
  * without units or memory.
  */
 struct fabric_unit_size *fabric_unit_sizes(const struct fabric *f, size_t *count);
+void fabric_sort_units(struct fabric_unit_size *sizes, size_t count); /* into that order */
 
 /*
  * The fewest units of one island that hold that many hosts together; 0 when no island does. sizes

@@ -167,7 +167,7 @@ static int take_partition(struct slurmconf *out, struct span value)
 		return -ENOMEM;
 	out->partitions = bigger;
 	bigger += out->partition_count;
-	*bigger = (struct slurmconf_partition){ strndup(value.at, value.len), NULL };
+	*bigger = (struct slurmconf_partition){ .name = strndup(value.at, value.len) };
 	return bigger->name ? (out->partition_count++, 0) : -ENOMEM;
 }
 
@@ -220,6 +220,9 @@ static int take_line(struct reader *r, const char *line, struct err *err)
 		else if (is(key, "Nodes") && value.len && partition)
 			rc = set_text(&r->out->partitions[r->out->partition_count - 1].nodes,
 				      value);
+		else if (is(key, "Default") && partition)
+			r->out->partitions[r->out->partition_count - 1].is_default =
+				is(value, "YES");
 		else if (is(key, "TopologyPlugin") && value.len)
 			rc = set_text(&r->out->topology_plugin, value);
 	}

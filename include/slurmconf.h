@@ -9,6 +9,7 @@
 #ifndef FABRIC_SLURMCONF_H
 #define FABRIC_SLURMCONF_H
 
+#include <stdbool.h>
 #include <stddef.h>
 
 #include "err.h"
@@ -21,6 +22,7 @@ struct slurmconf_node { /* one line of nodes: host lists as they are written the
 struct slurmconf_partition {
 	char *name;
 	char *nodes; /* as written: a host list, names of node sets, ALL; NULL: not said */
+	bool is_default;
 };
 
 struct slurmconf {

@@ -13,7 +13,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "conf.h"
 #include "err.h"
+#include "room.h"
 
 #define CLASS_NAME_MAX 32
 #define CLASS_OFF "off"
@@ -36,24 +38,34 @@ int class_parse(const char *text, struct class_wish *wish, struct err *err);
 const char *class_find(const char *const *env, size_t count);
 
 struct class_job {
-	uint32_t nodes;	 /* 0: not known before it starts */
-	bool fabric;	 /* the fabric is known; false: no placement */
-	uint32_t fewest; /* units that hold so many nodes: fabric_fewest_units(); 0: none do */
-	const char *own; /* the user's own flag that decides the placement; NULL: none */
+	uint32_t nodes;	       /* 0: not known before it starts */
+	bool fabric;	       /* the fabric is known; false: no placement */
+	struct room_size room; /* what the job's partition has */
+	const char *own;       /* the user's own flag that decides the placement; NULL: none */
+	bool segments;	       /* Slurm can be asked for segments */
+	/* matching-OR of the features of units, or pods, that have room; NULL: can't be asked for
+	 */
+	const char *unit_features, *pod_features;
 };
 
 struct class_plan {
-	bool place;
-	uint32_t switches, wait_s; /* req_switch and wait4switch */
-	char note[256];		   /* for the user; "" nothing to say */
+	uint32_t switches, wait_s; /* req_switch and wait4switch; 0: not asked for */
+	const char *features;	   /* of job; NULL: none */
+	uint32_t segment;	   /* 0: none */
+	bool spread;
+	char note[256]; /* for the user; "" nothing to say */
 };
 
+/* Whether a job of that size, partition and account may have the class: 0, or -EPERM and err. */
+int class_allowed(const struct conf_class *class, uint32_t nodes, const char *partitions,
+		  const char *account, struct err *err);
+
 /*
- * What to ask of Slurm for a job that wants to be close together. wait_ns: how long its class lets
- * a job wait; max_wait_s: the most that Slurm allows (max_switch_wait).
+ * What to ask of Slurm for a job. max_wait_s: the most that Slurm allows (max_switch_wait). 0, or
+ * -ENOSPC and a note when the job asks strictly for what the fabric does not have.
  */
-void class_decide(const struct class_wish *wish, int64_t wait_ns, const struct class_job *job,
-		  uint32_t max_wait_s, struct class_plan *plan);
+int class_decide(const struct class_wish *wish, const struct conf_class *class,
+		 const struct class_job *job, uint32_t max_wait_s, struct class_plan *plan);
 
 /* max_switch_wait in a value of SchedulerParameters; Slurm's own 300 s when it is not there. */
 uint32_t class_max_wait(const char *sched_params);

@@ -2,13 +2,13 @@
 /*
  * job_submit_fabric.c - job_submit/fabric: the class of a job becomes what stock Slurm can do.
  *
- * slurmctld calls job_submit() for each job before it takes it in, with its locks held: what is done
- * there is quick, local and bounded, and no RPC is made (it would wait for the very locks). A class
- * that does not exist is refused with the list of those that do; everything else that goes wrong
- * costs the job its placement and nothing more. Placement is decided in classes.c; here is the
- * edge. fabric.conf and fabric.json are read in init(), and again when they change by a thread of
- * our own: a fabric.json of 35 MB takes a while. Jobs are decided by what was read before until the
- * new one is in, and a broken file leaves that in use. Only Slurm's public headers are used.
+ * slurmctld calls job_submit() for each job before it takes it in, with its locks held: what is
+ * done there is quick, local and bounded, and no RPC is made (it would wait for the very locks). A
+ * class that does not exist is refused with the list of those that do; everything else that goes
+ * wrong costs the job its placement and nothing more. Placement is decided in classes.c; here is
+ * the edge. fabric.conf and fabric.json are read in init(), and again when they change by a thread
+ * of our own: a fabric.json of 35 MB takes a while. Jobs are decided by what was read before until
+ * the new one is in, and a broken file leaves that in use. Only Slurm's public headers are used.
  */
 #include <errno.h>
 #include <pthread.h>
@@ -26,6 +26,8 @@
 #include "classes.h"
 #include "conf.h"
 #include "fabric.h"
+#include "room.h"
+#include "slurmconf.h"
 
 /* In libslurmfull of the slurmctld that loads us, in no public header. */
 extern char *slurm_xstrdup(const char *text);
@@ -66,11 +68,10 @@ static struct {
 	/* held for moments only: to decide, and to put what was read in place of what was before */
 	pthread_mutex_t lock;
 	struct conf *conf;
-	struct fabric_unit_size *units; /* NULL: no placement */
-	size_t unit_count;
+	struct room *room; /* NULL: no placement */
 
 	/* of who reads: init(), and then the thread */
-	struct source conf_file, fabric_file;
+	struct source conf_file, fabric_file, slurm_file;
 
 	pthread_t thread;
 	pthread_cond_t wake;
@@ -118,34 +119,52 @@ static void read_conf(void)
 	self.fabric_file.known = false; /* it may be elsewhere */
 }
 
+/* slurm.conf, as slurmctld has it. */
+static const char *slurm_conf_path(void)
+{
+	const char *path = getenv("SLURM_CONF");
+
+	if (self.conf->slurm_conf[0])
+		return self.conf->slurm_conf;
+	return path && *path ? path : "/etc/slurm/slurm.conf";
+}
+
 static void read_fabric(void)
 {
-	struct fabric_unit_size *units, *old;
+	struct slurmconf slurm = { 0 };
 	struct fabric *fabric;
+	struct room *room, *old;
 	struct err err;
-	size_t count, hosts;
+	bool is_new;
 
-	if (!self.conf || !changed(&self.fabric_file, self.conf->fabric_json))
+	if (!self.conf)
+		return;
+	is_new = changed(&self.fabric_file, self.conf->fabric_json);
+	is_new |= changed(&self.slurm_file, slurm_conf_path());
+	if (!is_new)
 		return;
 	fabric = fabric_load_groups(self.conf->fabric_json, &err);
 	if (!fabric) {
 		slurm_info("job_submit/fabric: %s: %s", err.text,
-			   self.units ? "what was read before stays in use"
-				      : "jobs are accepted without placement");
+			   self.room ? "what was read before stays in use"
+				     : "jobs are accepted without placement");
 		return;
 	}
-	units = fabric_unit_sizes(fabric, &count);
-	hosts = fabric->host_count;
+	if (slurmconf_load(slurm_conf_path(), &slurm, &err) < 0)
+		slurm_info("job_submit/fabric: %s: every host of the fabric counts as a node",
+			   err.text);
+	room = room_make(fabric, &slurm, &err);
+	slurm_info("job_submit/fabric: %s: %zu units, %zu hosts%s", self.conf->fabric_json,
+		   fabric->unit_count, fabric->host_count, room ? "" : ": out of memory");
+	slurmconf_clear(&slurm);
 	fabric_free(fabric);
+	if (!room)
+		return;
 	pthread_mutex_lock(&self.lock);
-	old = self.units;
-	self.units = units;
-	self.unit_count = count;
+	old = self.room;
+	self.room = room;
 	pthread_mutex_unlock(&self.lock);
-	free(old);
-	slurm_info("job_submit/fabric: %s: %zu units, %zu hosts (all that have a name, whether "
-		   "Slurm has them or not)",
-		   self.conf->fabric_json, count, hosts);
+	room_free(old);
 }
 
 static struct timespec next_look(void)
@@ -181,8 +200,8 @@ static void *watch(void *unused)
 }
 
 /*
- * Once in a process: a slurmctld that becomes a daemon behind init() loses the thread, and the first
- * job starts another. It takes none of slurmctld's signals. Called with the lock held.
+ * Once in a process: a slurmctld that becomes a daemon behind init() loses the thread, and the
+ * first job starts another. It takes none of slurmctld's signals. Called with the lock held.
  */
 static void start_watch(void)
 {
@@ -273,30 +292,88 @@ static const char *own_flag(const job_desc_msg_t *job)
 		return "--nodelist";
 	if (given(job->features))
 		return "--constraint";
+	if (given(job->reservation)) /* which nodes it has only slurmctld knows */
+		return "--reservation";
 	if (job->bitflags & SPREAD_JOB)
 		return "--spread-job";
 	if (job->contiguous == 1) /* Slurm then leaves its topology, and --switches with it, out */
 		return "--contiguous";
+#ifdef HAVE_JOB_DESC_MSG_T_SEGMENT_SIZE
+	if (job->segment_size && job->segment_size != NO_VAL16)
+		return "--segment";
+#endif
 	return NULL;
 }
 
-static void place(job_desc_msg_t *job, const struct class_wish *wish,
+static bool has_segments(void)
+{
+#ifdef HAVE_JOB_DESC_MSG_T_SEGMENT_SIZE
+	return &slurm_conf && slurm_conf.topology_plugin &&
+	       !strcmp(slurm_conf.topology_plugin, "topology/block");
+#else
+	return false;
+#endif
+}
+
+static void ask(job_desc_msg_t *job, const struct class_plan *plan)
+{
+	if (plan->switches) {
+		job->req_switch = plan->switches;
+		job->wait4switch = plan->wait_s;
+	}
+	if (plan->features) {
+		slurm_xfree((void **)&job->features);
+		job->features = slurm_xstrdup(plan->features);
+	}
+	if (plan->spread)
+		job->bitflags |= SPREAD_JOB;
+#ifdef HAVE_JOB_DESC_MSG_T_SEGMENT_SIZE
+	if (plan->segment)
+		job->segment_size = (uint16_t)plan->segment;
+#endif
+}
+
+#define MOST_FEATURES 64 /* slurmctld tries one after the other, each time it looks at the job */
+
+static int place(job_desc_msg_t *job, const struct class_wish *wish, const struct conf_class *class,
+		 uint32_t nodes, char **err_msg)
+{
+	struct class_job facts = { .own = own_flag(job),
+				   .nodes = nodes,
+				   .segments = has_segments() };
+	char *units = NULL, *pods = NULL;
+	struct class_plan plan;
+	int rc;
+
+	facts.fabric = self.room &&
+		       room_for(self.room, job->partition, job->exc_nodes, nodes, &facts.room) == 0;
+	if (facts.fabric && self.conf->features && wish->modifiers & CLASS_STRICT) {
+		facts.unit_features = units = room_features(
+			self.room, job->partition, job->exc_nodes, ROOM_UNIT, nodes, MOST_FEATURES);
+		facts.pod_features = pods = room_features(self.room, job->partition, job->exc_nodes,
+							  ROOM_POD, nodes, MOST_FEATURES);
+	}
+	rc = class_decide(wish, class, &facts,
+			  class_max_wait(&slurm_conf ? slurm_conf.sched_params : NULL), &plan);
+	if (rc == 0)
+		ask(job, &plan);
+	tell(err_msg, plan.note);
+	free(units);
+	free(pods);
+	return rc == 0 ? SLURM_SUCCESS : ESLURM_REQUESTED_NODE_CONFIG_UNAVAILABLE;
+}
+
+static int decide(job_desc_msg_t *job, const struct class_wish *wish,
 		  const struct conf_class *class, char **err_msg)
 {
-	struct class_job facts = { .own = own_flag(job) };
-	struct class_plan plan;
+	bool known = job->min_nodes != NO_VAL && job->min_nodes == job->max_nodes;
+	uint32_t least = job->min_nodes == NO_VAL ? 0 : job->min_nodes;
+	struct err err;
 
-	if (job->min_nodes != NO_VAL && job->min_nodes == job->max_nodes)
-		facts.nodes = job->min_nodes;
-	facts.fabric = self.unit_count > 0;
-	facts.fewest = fabric_fewest_units(self.units, self.unit_count, facts.nodes);
-	class_decide(wish, class->wait_ns, &facts,
-		     class_max_wait(&slurm_conf ? slurm_conf.sched_params : NULL), &plan);
-	if (plan.place) {
-		job->req_switch = plan.switches;
-		job->wait4switch = plan.wait_s;
-	}
-	tell(err_msg, plan.note);
+	if (class_allowed(class, least, job->partition, job->account, &err) == 0)
+		return place(job, wish, class, known ? least : 0, err_msg);
+	tell(err_msg, err.text);
+	return ESLURM_ACCESS_DENIED;
 }
 
 static int submit(job_desc_msg_t *job, char **err_msg, bool may_place)
@@ -310,8 +387,8 @@ static int submit(job_desc_msg_t *job, char **err_msg, bool may_place)
 	pthread_mutex_lock(&self.lock);
 	start_watch();
 	rc = read_wish(job, &wish, &class, err_msg);
-	if (rc == SLURM_SUCCESS && class && may_place && strcmp(class->name, "any"))
-		place(job, &wish, class, err_msg);
+	if (rc == SLURM_SUCCESS && class && may_place)
+		rc = decide(job, &wish, class, err_msg);
 	pthread_mutex_unlock(&self.lock);
 	return rc;
 }
@@ -337,11 +414,10 @@ int fini(void)
 		pthread_cond_destroy(&self.wake);
 	}
 	conf_free(self.conf);
-	free(self.units);
+	room_free(self.room);
 	self.conf = NULL;
-	self.units = NULL;
-	self.unit_count = 0;
-	self.conf_file.known = self.fabric_file.known = false;
+	self.room = NULL;
+	self.conf_file.known = self.fabric_file.known = self.slurm_file.known = false;
 	self.started = 0;
 	self.stop = false;
 	return SLURM_SUCCESS;

@@ -15,7 +15,11 @@ if BUILD_SUBMIT
 plugin_LTLIBRARIES += select/job_submit_fabric.la
 endif
 
-select_job_submit_fabric_la_SOURCES = select/job_submit_fabric.c select/classes.c select/classes.h
+select_job_submit_fabric_la_SOURCES = \
+	include/hosts.c include/hosts.h \
+	select/classes.c select/classes.h \
+	select/job_submit_fabric.c \
+	select/room.c select/room.h
 select_job_submit_fabric_la_CPPFLAGS = $(AM_CPPFLAGS) $(JSONC_CFLAGS)
 select_job_submit_fabric_la_LIBADD = include/libcore.la
 select_job_submit_fabric_la_LDFLAGS = $(PLUGIN_LDFLAGS) \

@@ -62,7 +62,7 @@ static void values(void **state)
 	assert_int_equal(c->sample_ns, 250000000);
 	assert_string_equal(c->port_deny[0], "mlx5_8");
 	assert_true(c->ethernet);
-	assert_int_equal(c->class_count, 3);
+	assert_int_equal(c->class_count, 6); /* one of each kind, and wide */
 	assert_int_equal(conf_find_class(c, "compact")->wait_ns, INT64_C(600000000000));
 	assert_int_equal(conf_find_class(c, "wide")->wait_ns, 1000000000);
 	conf_free(c);

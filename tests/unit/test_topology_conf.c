@@ -167,9 +167,9 @@ static void deep_trees(void **state)
 
 static void nodes_out_of_reach(void **state)
 {
-	struct slurmconf_partition parts[] = { { (char *)"all", (char *)"ALL" },
-					       { (char *)"left", (char *)"n[1-2]" },
-					       { (char *)"mixed", (char *)"n[2-3]" } };
+	struct slurmconf_partition parts[] = { { (char *)"all", (char *)"ALL", false },
+					       { (char *)"left", (char *)"n[1-2]", false },
+					       { (char *)"mixed", (char *)"n[2-3]", false } };
 	struct slurmconf s = { .partitions = parts,
 			       .partition_count = 3,
 			       .topology_plugin = (char *)"topology/tree" };
