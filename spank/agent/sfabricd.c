@@ -590,7 +590,7 @@ static int bind_socket(struct agent *a, struct err *err)
 	return 0;
 }
 
-/* The lock is on the folder itself: nothing is left behind, and it goes with the process. */
+/* The lock is on the folder itself: nothing is left behind, and the lock ends with main(). */
 static int lock_run_dir(struct agent *a, struct err *err)
 {
 	int rc = io_mkdirs(a->run_dir, 0755, err);
@@ -847,6 +847,7 @@ int main(int argc, char **argv)
 	struct options options = { NULL, NULL };
 	struct err err = { "" };
 	int rc = read_options(argc, argv, &options);
+	bool ended;
 
 	if (rc)
 		return rc == 2 ? 2 : 0;
@@ -860,7 +861,11 @@ int main(int argc, char **argv)
 		loop(&agent);
 		agent_say(&agent_log, LOG_INFO, "stopping");
 	}
-	if (!stop_parts(&agent))
+	ended = stop_parts(&agent);
+	/* A read that hangs in the kernel keeps the process: a successor need not wait for it. */
+	if (agent.lock_fd >= 0)
+		close(agent.lock_fd);
+	if (!ended)
 		_exit(rc);
 	release(&agent);
 	return rc;
