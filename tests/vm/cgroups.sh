@@ -200,7 +200,7 @@ test_nothing_is_left() {
     local group
     wait_until 60 no_job_cgroup
     wait_until 60 spool_empty "$node"
-    is "$(find /run/slurm-fabric -mindepth 1 -printf "%f\n" | sort | xargs)" "env sfabricd.sock"
+    is "$(find /run/slurm-fabric ! -type d -printf "%f\n" | sort | xargs)" "env sfabricd.sock"
     is "$(ls /var/spool/slurm-fabric/bad)" ""
     is "$(pgrep -c slurmstepd)" 0 "slurmstepd processes"
     group=$slurmd_cgroup/sfabricd.service
