@@ -68,9 +68,9 @@ static bool is_known_device(const char *word)
 	static const char *const prefixes[] = { "mlx", "HCA-",	  "hfi",   "qib",  "mthca",
 						"ibp", "bnxt_re", "irdma", "rocep" };
 
-	for (size_t i = 0; is_device(word) && i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
+	for (size_t i = 0; i < sizeof(prefixes) / sizeof(prefixes[0]); i++)
 		if (strncmp(word, prefixes[i], strlen(prefixes[i])) == 0)
-			return true;
+			return is_device(word);
 	return false;
 }
 
