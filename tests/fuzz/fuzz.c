@@ -22,7 +22,7 @@ extern const struct fuzz_target fuzz_api, fuzz_conf, fuzz_env, fuzz_fabric, fuzz
 	fuzz_ibnetdiscover, fuzz_jobfield, fuzz_json, fuzz_layout, fuzz_machine, fuzz_map,
 	fuzz_names, fuzz_options, fuzz_packet, fuzz_processes, fuzz_record, fuzz_show, fuzz_sinfo,
 	fuzz_slurm, fuzz_slurmconf, fuzz_source, fuzz_summary, fuzz_text_forms, fuzz_timeline,
-	fuzz_wire, fuzz_nccl, fuzz_namemap, fuzz_partitions;
+	fuzz_wire, fuzz_nccl, fuzz_namemap, fuzz_partitions, fuzz_cache, fuzz_lldp;
 
 static const struct fuzz_target *const targets[] = {
 	&fuzz_api,	 &fuzz_conf,	 &fuzz_env,	&fuzz_fabric,	     &fuzz_health,
@@ -30,7 +30,8 @@ static const struct fuzz_target *const targets[] = {
 	&fuzz_machine,	 &fuzz_map,	 &fuzz_names,	&fuzz_options,	     &fuzz_packet,
 	&fuzz_processes, &fuzz_record,	 &fuzz_show,	&fuzz_slurm,	     &fuzz_slurmconf,
 	&fuzz_source,	 &fuzz_sinfo,	 &fuzz_summary, &fuzz_text_forms,    &fuzz_timeline,
-	&fuzz_wire,	 &fuzz_nccl,	 &fuzz_namemap, &fuzz_partitions,
+	&fuzz_wire,	 &fuzz_nccl,	 &fuzz_namemap, &fuzz_partitions,    &fuzz_cache,
+	&fuzz_lldp,
 };
 
 #define TARGETS (sizeof(targets) / sizeof(targets[0]))

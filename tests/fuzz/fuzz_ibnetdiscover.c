@@ -1,8 +1,9 @@
 /* SPDX-License-Identifier: GPL-2.0-or-later */
 /*
- * fuzz_ibnetdiscover.c - a recorded fabric in any form that is known (ibnetdiscover's text, its
- * cache, LLDP), up to the files that are made of it: fabric.json can be read and stays as it is,
- * and topology.conf can be written.
+ * fuzz_ibnetdiscover.c - a recorded fabric in each form that is known (ibnetdiscover's text, its
+ * cache, LLDP of several machines), up to the files that are made of it: fabric.json can be read
+ * and stays as it is, and topology.conf can be written. A target a form: each begins with seeds of
+ * its own, and keeps a corpus of its own.
  */
 #include "fuzz.h"
 #include "input.h"
@@ -47,20 +48,44 @@ static void check_fabric(const struct subnet *s)
 	free(text);
 }
 
-static void run(const char *data, size_t len)
+/* Takes what was added. */
+static void finish(struct input *in, int rc, struct err *err)
 {
-	struct input *in = fuzz_have(input_new(NULL));
-	struct err err = { "" };
 	struct subnet *s = NULL;
 
-	if (input_add(in, data, len, "fuzz", &err) == 0)
-		s = input_finish(in, &err);
+	if (rc == 0)
+		s = input_finish(in, err);
 	else
 		input_free(in);
-	must(s || err.text[0]);
+	must(s || err->text[0]);
 	if (s)
 		check_fabric(s);
 	subnet_free(s);
 }
 
+static void run(const char *data, size_t len)
+{
+	struct input *in = fuzz_have(input_new(NULL));
+	struct err err = { "" };
+
+	finish(in, input_add(in, data, len, "fuzz", &err), &err);
+}
+
+/* Several files, which are called a, b and so on. */
+static void run_files(const char *data, size_t len)
+{
+	char *text = fuzz_text(data, len), *parts[4], name[] = "a";
+	size_t count = fuzz_cut(text, parts, sizeof(parts) / sizeof(parts[0]));
+	struct input *in = fuzz_have(input_new(NULL));
+	struct err err = { "" };
+	int rc = 0;
+
+	for (size_t i = 0; rc == 0 && i < count; i++, name[0]++)
+		rc = input_add(in, parts[i], strlen(parts[i]), name, &err);
+	finish(in, rc, &err);
+	free(text);
+}
+
 const struct fuzz_target fuzz_ibnetdiscover = { "ibnetdiscover", "topology/*.topo", run };
+const struct fuzz_target fuzz_cache = { "cache", "", run };
+const struct fuzz_target fuzz_lldp = { "lldp", "", run_files };
