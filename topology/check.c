@@ -667,7 +667,7 @@ static int check_topology(struct checker *c)
 	if (c->names && c->name_counts && c->below && c->group && index_known(c) == 0)
 		rc = check_items(c);
 	for (size_t i = 0; i < n; i++) {
-		if (c->names)
+		if (c->names && c->name_counts)
 			hosts_free(c->names[i], c->name_counts[i]);
 		if (c->below)
 			free(c->below[i]);

@@ -16,6 +16,10 @@
 
 #include "io.h"
 
+/* What the elements of a kind are called, and their list; by enum layout_kind. */
+static const char *const names[] = { "", "switch", "block", "", "ring", "" };
+static const char *const lists[] = { "", "switches", "blocks", "", "rings", "" };
+
 struct reader {
 	yaml_document_t document;
 	struct layout *l;
@@ -106,7 +110,6 @@ struct place {
 static int take_item_key(struct reader *r, const char *key, yaml_node_t *value, void *arg)
 {
 	const struct place *p = arg;
-	static const char *const names[] = { "", "switch", "block", "", "ring", "" };
 
 	if (strcmp(key, names[p->t->kind]) == 0)
 		return copy(r, key, value, &p->item->name);
@@ -139,7 +142,6 @@ static int take_item(struct reader *r, yaml_node_t *node, void *arg)
 static int take_body_key(struct reader *r, const char *key, yaml_node_t *value, void *arg)
 {
 	struct layout_topology *t = arg;
-	static const char *const lists[] = { "", "switches", "blocks", "", "rings", "" };
 
 	if (*key && strcmp(key, lists[t->kind]) == 0)
 		return each_element(r, value, key, take_item, t);
@@ -216,7 +218,8 @@ int layout_parse_yaml(const char *text, size_t len, struct layout *l, struct fin
 		return -ENOMEM;
 	yaml_parser_set_input_string(&parser, (const unsigned char *)text, len);
 	if (!yaml_parser_load(&parser, &r.document)) {
-		if (parser.error == YAML_MEMORY_ERROR)
+		/* libyaml 0.2.5 does not always say that it has no memory */
+		if (parser.error == YAML_MEMORY_ERROR || parser.error == YAML_NO_ERROR)
 			rc = -ENOMEM;
 		else
 			findings_add(findings, true, parser.problem_mark.line + 1, "no YAML: %s",
@@ -263,15 +266,14 @@ static void add_text(struct io_text *out, const char *key, const char *text)
 
 static void add_body(struct io_text *out, const struct layout_topology *t)
 {
-	bool tree = t->kind == LAYOUT_TREE;
-
 	if (t->size_count)
 		io_add(out, "    block_sizes:\n");
 	for (size_t i = 0; i < t->size_count; i++)
 		io_add(out, "      - %ld\n", t->sizes[i]);
-	io_add(out, tree ? "    switches:\n" : "    blocks:\n");
+	io_add(out, "    %s:\n", lists[t->kind]);
 	for (size_t i = 0; i < t->count; i++) {
-		add_text(out, tree ? "    - switch: " : "    - block: ", t->items[i].name);
+		io_add(out, "    - %s", names[t->kind]);
+		add_text(out, ": ", t->items[i].name);
 		if (t->items[i].nodes)
 			add_text(out, "      nodes: ", t->items[i].nodes);
 		if (t->items[i].children)

@@ -4,19 +4,25 @@
  * (topology/) while calls fail: the answer is the right one, or none and a sentence. A file that is
  * replaced is the old one or the new one.
  */
+#include "check.h"
 #include "conf.h"
+#include "diff.h"
 #include "fabric.h"
 #include "fault.h"
 #include "health.h"
 #include "input.h"
 #include "jobfield.h"
 #include "json.h"
+#include "layout.h"
 #include "map.h"
 #include "model.h"
+#include "namemap.h"
+#include "partitions.h"
 #include "record.h"
 #include "slurmconf.h"
 #include "tree_conf.h"
 #include "wanted.h"
+#include "yaml_conf.h"
 
 /* What came out, NULL for nothing, is what comes out when nothing fails. Taken over. */
 static void check(char *text, const struct err *err)
@@ -336,10 +342,11 @@ static void a_fabric_is_saved(void)
 
 /* ---- discovery ---- */
 
-static void a_discovery(void)
+/* Of one recorded file. */
+static void discover(const char *recorded)
 {
 	size_t len;
-	char *topo = test_data("fuzz/ibnetdiscover/two-hosts", &len), *text = NULL;
+	char *bytes = test_data(recorded, &len), *text = NULL;
 	struct notes notes = { .kept = 0 };
 	struct fabric *f = NULL;
 	struct subnet *s = NULL;
@@ -348,19 +355,131 @@ static void a_discovery(void)
 
 	fault_on();
 	in = input_new(NULL);
-	if (in && input_add(in, topo, len, "topo", &err) == 0)
+	if (in && input_add(in, bytes, len, "recorded", &err) == 0)
 		s = input_finish(in, &err);
 	else
 		input_free(in);
 	if (s)
-		f = model_build(s, "file", "topo", 1, NULL, &notes, &err);
+		f = model_build(s, "file", "recorded", 1, NULL, &notes, &err);
 	text = f ? fabric_text(f) : NULL;
 	fault_off();
 	check(text, f || !in ? &no_memory : &err);
 	fabric_free(f);
 	subnet_free(s);
 	notes_clear(&notes);
-	free(topo);
+	free(bytes);
+}
+
+static void a_discovery(void)
+{
+	discover("fuzz/ibnetdiscover/two-hosts");
+}
+
+static void a_cache(void)
+{
+	discover("fuzz/cache/two-hosts");
+}
+
+static void neighbours_by_lldp(void)
+{
+	discover("fuzz/lldp/one-host");
+}
+
+static void names_for_guids(void)
+{
+	size_t len;
+	char *bytes = test_data("fuzz/namemap/forms", &len), *text = NULL;
+	struct notes notes = { .kept = 0 };
+	struct err err = { "" };
+	struct namemap *m;
+
+	fault_on();
+	m = namemap_parse(bytes, len, "names", &notes, &err);
+	fault_off();
+	if (m)
+		text = io_format("%s, %s, %zu", namemap_find(m, UINT64_C(0x0008f10400411f56)),
+				 namemap_find(m, UINT64_C(0xb83fd20300100002)), notes.total);
+	check(text, &err);
+	namemap_free(m);
+	notes_clear(&notes);
+	free(bytes);
+}
+
+static void partitions_of_opensm(void)
+{
+	size_t len;
+	char *bytes = test_data("fuzz/partitions/two", &len), *text = NULL;
+	struct err err = { "" };
+	struct partitions *p;
+
+	fault_on();
+	p = partitions_parse(bytes, len, "partitions.conf", &err);
+	fault_off();
+	if (p)
+		text = io_format("%d", partitions_hold(p, UINT64_C(0xb83fd20300100002), "compute"));
+	check(text, &err);
+	partitions_free(p);
+	free(bytes);
+}
+
+/* ---- topology files ---- */
+
+/* All that is said of a file, and the file. NULL: no memory. */
+static char *tell(const struct findings *said, char *file)
+{
+	struct io_text out = { 0 };
+
+	for (size_t i = 0; i < said->count; i++)
+		io_add(&out, "%zu: %s\n", said->all[i].line, said->all[i].text);
+	io_add(&out, "%s", file);
+	free(file);
+	return io_end(&out);
+}
+
+/* Read, checked, compared with a file of that kind which is empty, and written. */
+static void read_layout(const char *name,
+			int (*parse)(const char *, size_t, struct layout *, struct findings *))
+{
+	static const struct check_options options = { 2605, NULL, NULL, NULL };
+	size_t len;
+	char *bytes = test_data(name, &len), *text = NULL;
+	struct layout l = { .count = 0 }, none = { .count = 0 };
+	struct findings findings = { .count = 0 }, changes = { .count = 0 };
+	bool restart;
+	int rc;
+
+	fault_on();
+	rc = parse(bytes, len, &l, &findings);
+	none.yaml = l.yaml;
+	if (rc == 0)
+		rc = layout_check(&l, &options, &findings);
+	if (rc == 0)
+		rc = layout_diff(&none, &l, &changes, &restart);
+	if (rc == 0)
+		text = l.yaml ? yaml_conf_text(&l, "# c\n")
+			      : layout_text(&l.topologies[0], "# c\n");
+	fault_off();
+	must(rc == 0 || rc == -ENOMEM);
+	check(text ? tell(&findings, text) : NULL, &no_memory);
+	findings_clear(&findings);
+	findings_clear(&changes);
+	layout_clear(&l);
+	free(bytes);
+}
+
+static void a_topology_conf_is_read(void)
+{
+	read_layout("fuzz/layout/tree", layout_parse);
+}
+
+static void blocks_are_read(void)
+{
+	read_layout("fuzz/layout/blocks", layout_parse);
+}
+
+static void a_topology_yaml_is_read(void)
+{
+	read_layout("fuzz/layout/yaml", layout_parse_yaml);
 }
 
 static void a_topology_conf(void)
@@ -376,8 +495,8 @@ static void a_topology_conf(void)
 	fault_on();
 	rc = wanted_parse(&nodes, "n[1-3]", &err);
 	text = rc < 0 ? NULL
-		      : tree_conf_text(f, nodes.nodes, nodes.count, false, "test", "fabric.json", &report,
-				       &err);
+		      : tree_conf_text(f, nodes.nodes, nodes.count, false, "test", "fabric.json",
+				       &report, &err);
 	wanted_clear(&nodes);
 	fault_off();
 	must(!text || report.unknown_count == 1);
@@ -390,14 +509,28 @@ static void a_topology_conf(void)
 int main(void)
 {
 	const struct CMUnitTest tests[] = {
-		FAULT_WORK(configuration),	FAULT_WORK(slurms_configuration),
-		FAULT_WORK(a_fabric),		FAULT_WORK(groups_of_a_fabric),
-		FAULT_WORK(a_health_file),	FAULT_WORK(a_map),
-		FAULT_WORK(an_env_file),	FAULT_WORK(a_record),
-		FAULT_WORK(a_large_record),	FAULT_WORK(a_job_field),
-		FAULT_WORK(a_file_is_replaced), FAULT_WORK(a_file_is_read),
-		FAULT_WORK(a_fabric_is_saved),	FAULT_WORK(a_discovery),
+		FAULT_WORK(configuration),
+		FAULT_WORK(slurms_configuration),
+		FAULT_WORK(a_fabric),
+		FAULT_WORK(groups_of_a_fabric),
+		FAULT_WORK(a_health_file),
+		FAULT_WORK(a_map),
+		FAULT_WORK(an_env_file),
+		FAULT_WORK(a_record),
+		FAULT_WORK(a_large_record),
+		FAULT_WORK(a_job_field),
+		FAULT_WORK(a_file_is_replaced),
+		FAULT_WORK(a_file_is_read),
+		FAULT_WORK(a_fabric_is_saved),
+		FAULT_WORK(a_discovery),
 		FAULT_WORK(a_topology_conf),
+		FAULT_WORK(a_cache),
+		FAULT_WORK(neighbours_by_lldp),
+		FAULT_WORK(names_for_guids),
+		FAULT_WORK(partitions_of_opensm),
+		FAULT_WORK(a_topology_conf_is_read),
+		FAULT_WORK(blocks_are_read),
+		FAULT_WORK(a_topology_yaml_is_read),
 	};
 
 	return cmocka_run_group_tests(tests, NULL, NULL);
