@@ -5,12 +5,15 @@
  * In this order: the file is checked against slurm.conf; what runs is asked for, and a file for
  * another plugin refused; the old file is kept beside it; the new one takes its place atomically;
  * slurmctld reads it and is asked what it has. If that is not what the file says, the old one is
- * put back. Whenever it is interrupted, the file in place is one that slurmctld takes.
+ * put back. Whenever it is interrupted, the file in place is one that slurmctld takes. Two at a
+ * time would take each other's file for the old one: slurm.conf is locked meanwhile.
  */
 #include <errno.h>
+#include <fcntl.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/file.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -113,6 +116,28 @@ static int find_slurm_conf(const struct options *o, struct apply *a)
 		return DONE;
 	say("out of memory");
 	return FAILED;
+}
+
+/*
+ * Locks slurm.conf, which is there in any case and needs no removing: the descriptor, or -1 after
+ * saying why. Locks of NFS want a file that is open for writing.
+ */
+static int lock_slurm_conf(const struct apply *a)
+{
+	int fd = open(a->slurm_conf, O_RDWR | O_CLOEXEC);
+
+	if (fd < 0)
+		fd = open(a->slurm_conf, O_RDONLY | O_CLOEXEC);
+	if (fd >= 0 && flock(fd, LOCK_EX | LOCK_NB) == 0)
+		return fd;
+	if (fd >= 0 && errno == EWOULDBLOCK)
+		say("another apply is at work here (%s is locked); nothing is changed",
+		    a->slurm_conf);
+	else
+		say("%s can't be locked: %s", a->slurm_conf, strerror(errno));
+	if (fd >= 0)
+		close(fd);
+	return -1;
 }
 
 /* --to, or the file beside slurm.conf. */
@@ -410,7 +435,7 @@ int cmd_apply(int argc, char **argv)
 	struct apply a = { 0 };
 	char *target = NULL;
 	struct options o;
-	int status;
+	int status, lock = -1;
 
 	if (!read_options(&apply_command, argc, argv, &o, &a, &status))
 		return status;
@@ -426,12 +451,16 @@ int cmd_apply(int argc, char **argv)
 		status = prepare(&a);
 	if (status == DONE)
 		status = find_target(&o, &a, &target);
+	if (status == DONE && !a.dry_run && (lock = lock_slurm_conf(&a)) < 0)
+		status = FAILED;
 	if (status == DONE)
 		status = compare(&o, &a);
 	if (status == DONE && a.dry_run)
 		say("%s would be installed", o.target);
 	else if (status == DONE)
 		status = apply(&o, &a);
+	if (lock >= 0)
+		close(lock);
 	layout_clear(&a.layout);
 	wanted_clear(&a.nodes);
 	free(a.slurm_conf);
