@@ -355,8 +355,26 @@ static bool is_plug(struct subnet *s, const struct subnet_cable *c)
 	return true;
 }
 
-/* A port holds one cable: of several the first is kept, and the discovery is not to be trusted. */
-static int drop_second_cables(struct subnet *s)
+/* A broken cache names ports of nodes that it does not have. */
+static bool has_both_nodes(struct subnet *s, const struct subnet_cable *c)
+{
+	bool a = subnet_find(s, c->a.node) != FABRIC_NONE;
+
+	if (a && subnet_find(s, c->b.node) != FABRIC_NONE)
+		return true;
+	notes_add(&s->missing,
+		  "a cable goes from port %d of node 0x%016llx to node 0x%016llx, of which nothing "
+		  "else is told",
+		  a ? c->a.port : c->b.port, (unsigned long long)(a ? c->a.node : c->b.node),
+		  (unsigned long long)(a ? c->b.node : c->a.node));
+	return false;
+}
+
+/*
+ * A port holds one cable: of several the first is kept, and the discovery is not to be trusted.
+ * Cables that are none are dropped as well.
+ */
+static int drop_wrong_cables(struct subnet *s)
 {
 	struct end_of *ends = calloc(s->cable_count * 2 + 1, sizeof(*ends));
 	bool *drop = calloc(s->cable_count + 1, sizeof(*drop));
@@ -385,7 +403,7 @@ static int drop_second_cables(struct subnet *s)
 			  describe(s, ends[i].end.node));
 	}
 	for (size_t i = 0; i < s->cable_count; i++)
-		if (!drop[i] && !is_plug(s, &s->cables[i]))
+		if (!drop[i] && has_both_nodes(s, &s->cables[i]) && !is_plug(s, &s->cables[i]))
 			s->cables[kept++] = s->cables[i];
 	s->cable_count = kept;
 	free(ends);
@@ -531,7 +549,7 @@ int subnet_sort(struct subnet *s)
 	if (rename_nodes(s) < 0)
 		return -ENOMEM;
 	merge_cables(s);
-	return drop_second_cables(s);
+	return drop_wrong_cables(s);
 }
 
 int subnet_finish(struct subnet *s)
