@@ -16,6 +16,7 @@
 #include "block_conf.h"
 #include "cli.h"
 #include "cli_slurm.h"
+#include "hosts.h"
 #include "io.h"
 #include "text.h"
 #include "tree_conf.h"
@@ -175,30 +176,109 @@ static char *comments_of(const char *tree, const char *what)
 	return io_end(&out);
 }
 
-/* "#   PartitionName=gpu Topology=tree": what a partition can have, by where its nodes are. */
-static int add_partitions(const struct options *o, char **comments, struct err *err)
+static int by_name(const void *x, const void *y)
 {
+	return strcmp(*(char *const *)x, *(char *const *)y);
+}
+
+struct name_list {
+	char **names; /* sorted */
+	size_t count;
+};
+
+/* Of host lists with a comma behind each; taken over. */
+static int list_names(char *lists, struct name_list *out)
+{
+	int rc = lists ? hosts_expand(lists, WANTED_MAX, &out->names, &out->count, NULL) : -ENOMEM;
+
+	free(lists);
+	if (rc == 0 && out->count)
+		qsort(out->names, out->count, sizeof(*out->names), by_name);
+	return rc;
+}
+
+static bool is_listed(const struct name_list *list, char *name)
+{
+	return list->count && bsearch(&name, list->names, list->count, sizeof(name), by_name);
+}
+
+static int nodes_of_tree(const struct layout_topology *tree, struct name_list *out)
+{
+	struct io_text all = { 0 };
+
+	for (size_t i = 0; i < tree->count; i++)
+		if (tree->items[i].nodes)
+			io_add(&all, "%s,", tree->items[i].nodes);
+	return list_names(io_end(&all), out);
+}
+
+static int nodes_of_slurm(const struct slurmconf *s, struct name_list *out)
+{
+	struct io_text all = { 0 };
+
+	for (size_t i = 0; i < s->node_count; i++)
+		io_add(&all, "%s,", s->nodes[i].names);
+	return list_names(io_end(&all), out);
+}
+
+/*
+ * With a tree, a node that is in none of its switches gets no job of several nodes: flat is for a
+ * partition that has only such. Where words are no nodes (ALL, sets of nodes) that is not known.
+ */
+static const char *topology_for(const char *nodes, const struct name_list *tree,
+				const struct name_list *slurm)
+{
+	char **names = NULL;
+	size_t count = 0, outside = 0;
+
+	if (!nodes || hosts_expand(nodes, WANTED_MAX, &names, &count, NULL) < 0)
+		return "tree";
+	for (size_t i = 0; i < count; i++)
+		outside += is_listed(slurm, names[i]) && !is_listed(tree, names[i]);
+	hosts_free(names, count);
+	return count && outside == count ? "flat" : "tree";
+}
+
+/* "#   PartitionName=gpu ... Topology=tree": what a partition can have, by where its nodes are. */
+static void add_partitions(struct io_text *out, const struct slurmconf *s,
+			   const struct name_list *tree, const struct name_list *slurm)
+{
+	char name[80];
+
+	io_add(out, "# Partitions of slurm.conf have the cluster's default, tree, unless they say "
+		    "otherwise:\n");
+	for (size_t i = 0; i < s->partition_count; i++)
+		io_add(out, "#   PartitionName=%s ... Topology=%s\n",
+		       text_printable(s->partitions[i].name, name, sizeof(name)),
+		       topology_for(s->partitions[i].nodes, tree, slurm));
+}
+
+/* The comments with what partitions can have behind them; without --nodes slurm as they are. */
+static int tell_partitions(const struct options *o, const struct layout_topology *tree,
+			   char **comments, struct err *err)
+{
+	struct name_list in_tree = { 0 }, in_slurm = { 0 };
 	struct io_text out = { 0 };
 	struct slurmconf s;
+	int rc = 0;
 
 	if (!wants_slurm(o))
 		return 0;
-	if (read_slurmconf(o, &s) != DONE) {
-		slurmconf_clear(&s);
-		return err_set(err, EINVAL, "slurm.conf can't be read");
+	if (read_slurmconf(o, &s) != DONE)
+		rc = err_set(err, EINVAL, "slurm.conf can't be read");
+	else if (nodes_of_tree(tree, &in_tree) < 0 || nodes_of_slurm(&s, &in_slurm) < 0)
+		rc = err_set(err, ENOMEM, "out of memory");
+	if (rc == 0) {
+		io_add(&out, "%s", *comments);
+		add_partitions(&out, &s, &in_tree, &in_slurm);
+		free(*comments);
+		*comments = io_end(&out);
+		rc = *comments ? 0 : -ENOMEM;
 	}
-	io_add(&out,
-	       "%s# Partitions of slurm.conf have the first topology, or what is added there:\n",
-	       *comments);
-	for (size_t i = 0; i < s.partition_count; i++) {
-		char name[80];
-		io_add(&out, "#   PartitionName=%s ... Topology=tree\n",
-		       text_printable(s.partitions[i].name, name, sizeof(name)));
-	}
+	hosts_free(in_tree.names, in_tree.count);
+	hosts_free(in_slurm.names, in_slurm.count);
 	slurmconf_clear(&s);
-	free(*comments);
-	*comments = io_end(&out);
-	return *comments ? 0 : -ENOMEM;
+	return rc;
 }
 
 /* The first topology of l is the tree; adds another of that name. NULL without memory. */
@@ -255,11 +335,8 @@ static char *form_text(const struct options *o, struct outcome *out, const struc
 	char *text = NULL;
 
 	err_set(err, ENOMEM, "out of memory");
-	if (comments && yaml && add_partitions(o, &comments, err) < 0) {
-		free(comments);
-		comments = NULL;
-	}
-	if (comments && layout_parse(tree, strlen(tree), &l, &findings) == 0) {
+	if (comments && layout_parse(tree, strlen(tree), &l, &findings) == 0 &&
+	    (!yaml || tell_partitions(o, &l.topologies[0], &comments, err) == 0)) {
 		if (yaml)
 			text = yaml_text(out, form, &l, comments, err);
 		else if (add_blocks(out, form, &l, err) == 0)
