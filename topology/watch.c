@@ -15,6 +15,7 @@
 #include <string.h>
 #include <time.h>
 
+#include "hosts.h"
 #include "text.h"
 
 /* Where each stays. Those that tell of no fault in a link have none here, and are not watched. */
@@ -170,6 +171,8 @@ struct peer {
 	uint64_t guid; /* of the switch, or of the host's port; 0 unknown */
 	const char *device;
 	int port;
+	size_t lower; /* of a link between switches: the end that is nearer to hosts; NONE unknown
+		       */
 };
 
 static const char *switch_name(const struct watch *w, uint64_t guid, char text[GUID_TEXT])
@@ -179,12 +182,60 @@ static const char *switch_name(const struct watch *w, uint64_t guid, char text[G
 	return sw == FABRIC_NONE ? guid_format(guid, text) : w->f->switches[sw].name;
 }
 
+/* FABRIC_NONE where levels don't say it: in rings, between leaves. */
+static size_t lower_end(const struct fabric *f, const struct fabric_link *l)
+{
+	int a = f->switches[l->a].level, b = f->switches[l->b].level;
+
+	if (a < 0 || b < 0 || a == b)
+		return FABRIC_NONE;
+	return a < b ? l->a : l->b;
+}
+
+/* Marks all switches that lead down from those that are marked, a level at a time. */
+static void mark_below(const struct fabric *f, bool *marked, int level)
+{
+	for (; level > 0; level--)
+		for (size_t i = 0; i < f->link_count; i++) {
+			const struct fabric_link *l = &f->links[i];
+			size_t low = lower_end(f, l), high = low == l->a ? l->b : l->a;
+			if (low != FABRIC_NONE && f->switches[high].level == level && marked[high])
+				marked[low] = true;
+		}
+}
+
+/* The hosts that hang on a switch or below it, folded: who may use a link up from there. */
+static char *hosts_below(const struct fabric *f, size_t sw)
+{
+	bool *marked = calloc(f->switch_count + 1, sizeof(*marked));
+	const char **names = calloc(f->host_count + 1, sizeof(*names));
+	char *folded = NULL;
+	size_t count = 0;
+
+	if (marked && names) {
+		marked[sw] = true;
+		mark_below(f, marked, f->switches[sw].level);
+		for (size_t i = 0; i < f->port_count; i++) {
+			const struct fabric_port *p = &f->ports[i];
+			if (p->sw != FABRIC_NONE && marked[p->sw] && p->host != FABRIC_NONE)
+				names[p->host] = f->hosts[p->host].name;
+		}
+		for (size_t i = 0; i < f->host_count; i++)
+			if (names[i])
+				names[count++] = names[i];
+		folded = hosts_fold(names, count);
+	}
+	free(marked);
+	free(names);
+	return folded;
+}
+
 static bool find_peer(const struct watch *w, uint64_t guid, int port, struct peer *peer)
 {
 	const struct fabric *f = w->f;
 	size_t sw = f ? fabric_find_switch(f, guid) : FABRIC_NONE;
 
-	*peer = (struct peer){ 0 };
+	*peer = (struct peer){ .lower = FABRIC_NONE };
 	if (sw == FABRIC_NONE)
 		return false;
 	for (size_t i = 0; i < f->link_count; i++) {
@@ -195,7 +246,8 @@ static bool find_peer(const struct watch *w, uint64_t guid, int port, struct pee
 			continue;
 		*peer = (struct peer){ .sw = other->name,
 				       .guid = other->guid,
-				       .port = at_a ? l->b_port : l->a_port };
+				       .port = at_a ? l->b_port : l->a_port,
+				       .lower = lower_end(f, l) };
 		return true;
 	}
 	for (size_t i = 0; i < f->port_count; i++) {
@@ -206,13 +258,25 @@ static bool find_peer(const struct watch *w, uint64_t guid, int port, struct pee
 								      : f->hosts[p->host].name,
 				       .guid = p->guid,
 				       .device = p->device,
-				       .port = p->port };
+				       .port = p->port,
+				       .lower = FABRIC_NONE };
 		return true;
 	}
 	return false;
 }
 
 /* Texts. */
+
+/* ", a way of n[1-4]": who may use a link between switches. */
+static void add_users(struct io_text *t, const struct fabric *f, size_t lower)
+{
+	char *hosts = lower == FABRIC_NONE ? NULL : hosts_below(f, lower);
+
+	t->failed |= lower != FABRIC_NONE && !hosts;
+	if (hosts && *hosts)
+		io_add(t, ", a way of %s", hosts);
+	free(hosts);
+}
 
 static void add_time(struct io_text *t, int64_t ns)
 {
@@ -250,6 +314,7 @@ char *watch_event_text(const struct watch *w, const struct watch_event *event)
 	else
 		io_add(&t, ", link to %s %s:%d", peer.host ? peer.host : "an HCA",
 		       peer.device ? peer.device : "port", peer.port);
+	add_users(&t, w->f, peer.lower);
 	return io_end(&t);
 }
 
@@ -269,6 +334,15 @@ static int put_peer(json_object *object, const struct peer *peer)
 	return rc ? rc : json_put_int(o, "port", peer->port);
 }
 
+static int put_users(json_object *o, const struct fabric *f, size_t lower)
+{
+	char *hosts = hosts_below(f, lower);
+	int rc = hosts ? json_put_string(o, "way_of", hosts) : -ENOMEM;
+
+	free(hosts);
+	return rc;
+}
+
 static int put_event(json_object *o, const struct watch *w, const struct watch_event *event)
 {
 	char guid[GUID_TEXT];
@@ -285,8 +359,11 @@ static int put_event(json_object *o, const struct watch *w, const struct watch_e
 	if (rc == 0)
 		rc = event->saturated ? json_put_bool(o, "saturated", true)
 				      : json_put_int(o, "delta", event->delta);
-	if (rc == 0 && find_peer(w, event->sw, event->port, &peer))
+	if (rc == 0 && find_peer(w, event->sw, event->port, &peer)) {
 		rc = put_peer(o, &peer);
+		if (rc == 0 && peer.lower != FABRIC_NONE)
+			rc = put_users(o, w->f, peer.lower);
+	}
 	return rc;
 }
 

@@ -520,6 +520,36 @@ static void test_watch_deltas(void **state)
 	fabric_free(f);
 }
 
+/* A link between switches is told with the hosts whose way it is: those below its lower end. */
+static void test_watch_ways(void **state)
+{
+	static const char *const below[] = { ", a way of n[0000-0001]", ", a way of n[0002-0003]",
+					     ", a way of n[0004-0005]", ", a way of n[0006-0007]",
+					     ", a way of n[0000-0003]", ", a way of n[0004-0007]" };
+	struct fabric *f = make_fabric((struct plan){ 2, 2, 1, 1, 2 });
+	struct watch *w = watch_new(f);
+	struct watch_event e;
+
+	(void)state;
+	assert_int_equal(f->link_count, 6);
+	for (size_t i = 0; i < f->link_count; i++) {
+		const struct fabric_link *l = &f->links[i];
+		char *text;
+		take_one(w, reading(f->switches[l->b].guid, l->b_port, 0, 0), &e);
+		take_one(w, reading(f->switches[l->b].guid, l->b_port, 60, 1), &e);
+		text = watch_event_text(w, &e);
+		assert_string_equal(strstr(text, ", a way of"), below[l->a]);
+		free(text);
+		f->switches[l->a].level++; /* as in a ring */
+		text = watch_event_text(w, &e);
+		assert_null(strstr(text, "a way of"));
+		free(text);
+		f->switches[l->a].level--;
+	}
+	watch_free(w);
+	fabric_free(f);
+}
+
 static void test_watch_resets_and_ends(void **state)
 {
 	struct watch *w = watch_new(NULL);
@@ -576,7 +606,7 @@ static void test_watch_texts(void **state)
 		    "{\"time_ns\":1700000060000000000,\"interval_ns\":60000000000,\"switch\":"
 		    "\"pod0-leaf1\",\"switch_guid\":\"0x0000000000000101\",\"port\":3,\"counter\":"
 		    "\"symbol_errors\",\"delta\":2,\"peer\":{\"switch\":\"pod0-spine0\",\"guid\":"
-		    "\"0x0000000000000102\",\"port\":2}}\n");
+		    "\"0x0000000000000102\",\"port\":2},\"way_of\":\"n0001\"}\n");
 	assert_text(
 		watch_message(w, "watch on n1", events, count),
 		"{\"format\":\"slurm-fabric/observations\",\"version\":1,\"ports\":[{\"switch\":"
@@ -607,6 +637,7 @@ int main(void)
 		cmocka_unit_test(test_no_hints_without_hosts),
 		cmocka_unit_test(test_gres),
 		cmocka_unit_test(test_watch_deltas),
+		cmocka_unit_test(test_watch_ways),
 		cmocka_unit_test(test_watch_resets_and_ends),
 		cmocka_unit_test(test_watch_texts),
 	};
