@@ -34,23 +34,36 @@ static int take_names(slurm_hostlist list, char **out, size_t count)
 
 #define MAX_DIGITS 18 /* a number of more is not what libslurm folds it to */
 
-/* Adds up the ranges behind a '[', to max + 1 at most. Returns what is behind the ']', or NULL. */
-static const char *count_ranges(const char *p, size_t max, size_t *sum)
+/* Moves behind a number that `before` digits stand before; *digits gets the most of both together.
+ */
+static const char *take_number(const char *p, size_t before, size_t *digits, size_t *number)
 {
-	for (*sum = 0;; p++) {
-		size_t digits = strspn(p, "0123456789"), low, high;
+	size_t n = strspn(p, "0123456789");
 
-		if (digits == 0 || digits > MAX_DIGITS)
+	if (n == 0 || before + n > MAX_DIGITS)
+		return NULL;
+	*number = strtoull(p, NULL, 10);
+	*digits = before + n > *digits ? before + n : *digits;
+	return p + n;
+}
+
+/*
+ * Adds up the ranges behind a '[', to max + 1 at most. Returns what is behind the ']', or NULL.
+ * *digits: of the number that ends before the '['; then of the longest that it makes with a range.
+ */
+static const char *count_ranges(const char *p, size_t max, size_t *sum, size_t *digits)
+{
+	size_t before = *digits;
+
+	for (*sum = 0;; p++) {
+		size_t low, high;
+
+		p = take_number(p, before, digits, &low);
+		high = low;
+		if (p && *p == '-')
+			p = take_number(p + 1, before, digits, &high);
+		if (!p)
 			return NULL;
-		low = high = strtoull(p, NULL, 10);
-		p += digits;
-		if (*p == '-') {
-			digits = strspn(++p, "0123456789");
-			if (digits == 0 || digits > MAX_DIGITS)
-				return NULL;
-			high = strtoull(p, NULL, 10);
-			p += digits;
-		}
 		if (high < low)
 			return NULL;
 		*sum = high - low >= max || *sum + (high - low) >= max ? max + 1
@@ -72,7 +85,7 @@ static int count_names(const char *text, size_t max, size_t *count)
 		if (*p == ']')
 			return -EINVAL;
 		if (*p == '[') {
-			p = count_ranges(p + 1, max, &sum);
+			p = count_ranges(p + 1, max, &sum, &digits);
 			if (!p)
 				return -EINVAL;
 			names = names > max / sum ? max + 1 : names * sum;
