@@ -278,10 +278,12 @@ test_too_much_memory_hits_the_agent_alone() {
     recorded "$job"
 }
 
-# It flushes for ten seconds at most; the unit gives it five more, and would say so if they were not enough.
+# It flushes for ten seconds at most; in a machine in software the rest takes its time, too.
 stopped_in_time() { # FROM WHEN
-    echo "# figure: sfabricd stopped after $((($(date +%s%N) - $1) / 1000000)) ms: $2"
+    local took=$((($(date +%s%N) - $1) / 1000000))
+    echo "# figure: sfabricd stopped after $took ms: $2"
     is "$(property sfabricd Result)" success
+    [ $took -le 11500 ] || fail "it took $took ms"
 }
 test_stop_flushes() {
     local job from
