@@ -363,17 +363,20 @@ static bool parse_class(const struct conf *conf, const char *text, struct place_
 {
 	char word[CLASS_NAME_MAX + 1], any[128];
 	size_t len = strcspn(text, ",");
+	const struct conf_class *class;
 	struct class_wish wish;
 
 	if (len >= sizeof(word) || strlen(text) >= sizeof(any) - sizeof("any"))
 		return false;
 	memcpy(word, text, len);
 	word[len] = '\0';
-	if (!place_class_parse(word, r)) {
-		if (!conf_find_class(conf, word))
-			return false;
-		r->class = PLACE_COMPACT;
-	}
+	class = conf_find_class(conf, word);
+	if (class && class->kind == KIND_SEGMENTS)
+		snprintf(word, sizeof(word), "segments=%u", class->segment);
+	else if (class)
+		snprintf(word, sizeof(word), "%s", conf_kind_name(class->kind));
+	if (!place_class_parse(word, r))
+		return false;
 	snprintf(any, sizeof(any), "any%s", text + len);
 	if (class_parse(any, &wish, NULL) < 0)
 		return false;

@@ -51,8 +51,14 @@ static char *put(const char *name, const char *text, mode_t mode)
 /* Runs the command; what it printed (standard output, then errors) is the caller's. */
 static char *run(int *status, const char *const *words)
 {
+	struct conf_class classes[] = {
+		{ .name = (char *)"wide", .kind = KIND_SPREAD },
+		{ .name = (char *)"threes", .kind = KIND_SEGMENTS, .segment = 3 },
+	};
 	struct conf conf = { .state_dir = folder,
-			     .fabric_json = (char *)TEST_DATA "/contract/fabric.json" };
+			     .fabric_json = (char *)TEST_DATA "/contract/fabric.json",
+			     .classes = classes,
+			     .class_count = 2 };
 	FILE *out = stdout, *bad = stderr;
 	char *argv[20] = { (char *)"place" }, *text = NULL;
 	size_t len;
@@ -146,6 +152,8 @@ static void the_nodes_are_printed(void **state)
 	expect(PLACE(all_idle, 0, "-N", "2"), "n[1-2]\n");
 	expect(PLACE("n1 idle\nn2 mixed\nn3 idle\nn4 idle\n", 0, "-N2"), "n[3-4]\n");
 	expect(PLACE(all_idle, 0, "-N", "2", "--class", "spread", "--rank"), "n1\nn3\n");
+	expect(PLACE(all_idle, 0, "-N", "2", "--class", "wide", "--rank"), "n1\nn3\n");
+	expect_part(PLACE(all_idle, 1, "-N3", "--class=threes,strict"), "3");
 	expect(PLACE(all_idle, 0, "-N2", "-w", "n2", "-x", "n1"), "n[2-3]\n");
 	expect(PLACE(all_idle, 0, "-N", "2-9"), "n[1-4]\n");
 	expect(PLACE("zzz idle\n", 0, "-N", "1"), "zzz\n");
