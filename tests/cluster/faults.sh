@@ -184,31 +184,34 @@ test_stepd_killed() {
     is "$(told "$jobs" 0 'r["end"]')" "['lost']"
 }
 
-restarted() { # HOW DAEMON SECONDS: so long away while a job runs
+restarted() { # HOW DAEMON [ends]: away for two seconds while a job runs, or also while it ends
     local job
-    job=$(sleeper 2 6)
+    job=$(sleeper 2 go)
     wait_until 30 sleeps "$job" >&2
     cluster "$1" "$run" "$2" >&2
-    sleep "$3"
+    sleep 2
+    [ -z "${3-}" ] || { go "$job"; wait_job "$job" >&2; }
     cluster start "$run" "$2" >&2
+    go "$job"
     echo "$job"
 }
-job_slurmctld_restart() { restarted stop slurmctld 2; } # killed, it forgets a job that young
+job_slurmctld_restart() { restarted stop slurmctld; } # killed, it forgets a job that young
 test_slurmctld_restart() { same_job slurmctld_restart; whole "$jobs"; }
-job_munge_restart() { restarted kill munged 2; }
+job_munge_restart() { restarted kill munged; }
 test_munge_restart() { same_job munge_restart; whole "$jobs"; }
-job_slurmdbd_down() { restarted kill slurmdbd 9; } # the job ends meanwhile
+job_slurmdbd_down() { restarted kill slurmdbd ends; }
 test_slurmdbd_down() { same_job slurmdbd_down; whole "$jobs"; }
 
 # --- what happens to us ---
 
 test_agent_restarted() {
     local job node
-    job=$(sleeper 2 8)
+    job=$(sleeper 2 go)
     wait_until 30 sleeps "$job"
     sleep 2
     node=$(first_host "$job")
     restart_agent "$node"
+    go "$job"
     wait_job "$job"
     wait_until 20 in_sacct "$job"
     has "$(exits "$job")" ".0|FAILED|3:0"
