@@ -10,20 +10,9 @@
 
 #include <fcntl.h>
 
-/* What slurmctld has for its plugins. */
+/* What slurmctld has for its plugins; its memory is libslurm's here as well. */
 
 slurm_conf_t slurm_conf;
-
-char *slurm_xstrdup(const char *text)
-{
-	return strdup(text);
-}
-
-void slurm_xfree(void **item)
-{
-	free(*item);
-	*item = NULL;
-}
 
 void slurm_info(const char *fmt, ...)
 {
@@ -509,7 +498,7 @@ static void assert_switches(const char *class, uint32_t nodes, uint32_t switches
 
 	assert_int_equal(submitted(class, nodes, &is, &said), SLURM_SUCCESS);
 	assert_int_equal(is, switches);
-	free(said);
+	slurm_xfree((void **)&said);
 }
 
 /* Slurm does not look at its topology then: a number of switches would promise what it can't do. */
@@ -531,7 +520,7 @@ static void contiguous_nodes_are_not_placed(void **state)
 	assert_int_equal(job.req_switch, NO_VAL);
 	assert_non_null(said);
 	assert_non_null(strstr(said, "--contiguous decides the placement"));
-	free(said);
+	slurm_xfree((void **)&said);
 	remove_place(&p);
 }
 
@@ -548,7 +537,7 @@ static void the_plugin_places(void **state)
 	assert_switches("compact", 5, NO_VAL);
 	assert_int_equal(submitted("nosuch", 2, &switches, &said), ESLURM_NOT_SUPPORTED);
 	assert_non_null(strstr(said, "any, compact, same-leaf, same-pod, spread, and off"));
-	free(said);
+	slurm_xfree((void **)&said);
 	remove_place(&p);
 }
 
@@ -560,7 +549,7 @@ static bool comes_true(const char *class, bool known)
 		char *said;
 		int rc = submitted(class, 1, &switches, &said);
 
-		free(said);
+		slurm_xfree((void **)&said);
 		if ((rc == SLURM_SUCCESS) == known)
 			return true;
 		usleep(10000);
