@@ -325,7 +325,7 @@ static struct room *make_room(const char *conf_text)
 					      { .name = (char *)"c", .pod = 1 } };
 	static const size_t unit_of[] = { FABRIC_NONE, 0, 0, 0, 0, 1, 1, 2, 2, 2 };
 	static struct fabric_host hosts[10];
-	static char names[10][12];
+	static char names[10][16];
 	struct fabric f = { .islands = &island,
 			    .island_count = 1,
 			    .pods = pods,
